@@ -1,1 +1,95 @@
-fn main() {}
+//! `agent-memory-hook <agent> <event>`: what a coding agent runs at each of its events.
+//!
+//! Reads the event from stdin, wraps it unread in an envelope, posts it to the server and prints the server's reply; where
+//! the server does not take it, the envelope goes into the spool. It exits 0 whatever happens, says nothing of its own,
+//! and has a deadline for everything it waits on. What an event means is the server's business.
+
+mod envelope;
+mod git;
+mod home;
+mod payload;
+mod post;
+mod spool;
+mod start;
+
+use std::io::Write;
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::envelope::Envelope;
+use crate::git::Repository;
+use crate::home::Home;
+use crate::post::{Outcome, Request};
+
+/// The whole call for an event that only has to be kept.
+const CAPTURE_DEADLINE: Duration = Duration::from_millis(50);
+/// The whole call for an event whose reply the agent waits for: context, or leave to run a tool.
+const REPLY_DEADLINE: Duration = Duration::from_millis(300);
+
+fn main() {
+    // Unwinding is switched off in the profile this is shipped with: a panic must end here, silent and with 0.
+    std::panic::set_hook(Box::new(|_| std::process::exit(0)));
+    let occurred_at = SystemTime::now();
+    if home::is_disabled() {
+        return;
+    }
+    let mut arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+    if let (Some(agent), Some(event)) = (arguments.next(), arguments.next()) {
+        capture(&agent, &event, occurred_at);
+    }
+}
+
+/// Hands one event on. `None` where there is no event or no place to bring it to.
+fn capture(agent: &str, event: &str, occurred_at: SystemTime) -> Option<()> {
+    let payload = payload::read_stdin()?;
+    // The time that the agent took to write its event is not ours.
+    let deadline = Instant::now() + deadline_of(event);
+    let home = Home::locate()?;
+    let cwd = std::env::current_dir().ok();
+    let repository = cwd.as_deref().and_then(Repository::around);
+    let envelope = Envelope::new(&envelope::Parts {
+        agent,
+        event,
+        occurred_at,
+        cwd: cwd.as_deref(),
+        repository: repository.as_ref(),
+        payload: &payload,
+    });
+    match post(&home, agent, &envelope, deadline) {
+        Outcome::Taken(reply) => print(&reply),
+        Outcome::Refused => {}
+        Outcome::Unanswered => {
+            spool::keep(&home.spool(), &envelope).ok()?;
+        }
+        Outcome::Away => {
+            let kept = spool::keep(&home.spool(), &envelope);
+            if event == "SessionStart" {
+                start::start_services(&home);
+            }
+            kept.ok()?;
+        }
+    }
+    Some(())
+}
+
+fn deadline_of(event: &str) -> Duration {
+    match event {
+        "SessionStart" | "UserPromptSubmit" | "PreToolUse" => REPLY_DEADLINE,
+        _ => CAPTURE_DEADLINE,
+    }
+}
+
+fn post(home: &Home, agent: &str, envelope: &Envelope, deadline: Instant) -> Outcome {
+    let (Some(address), Some(token)) = (home.address(), home.token()) else {
+        return Outcome::Unanswered;
+    };
+    post::post(&Request { address, token: &token, agent, body: envelope.as_bytes() }, deadline)
+}
+
+/// An agent reads JSON or nothing; a reply that is neither is not passed on.
+fn print(reply: &[u8]) {
+    if reply.starts_with(b"{") {
+        let mut stdout = std::io::stdout().lock();
+        // An agent that has gone away is no reason to complain.
+        let _ = stdout.write_all(reply).and_then(|()| stdout.flush());
+    }
+}

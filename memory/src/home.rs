@@ -177,8 +177,7 @@ fn installation_around(program: &Path) -> Option<&Path> {
 }
 
 fn read_line(path: &Path) -> Result<String, HomeError> {
-    let text =
-        std::fs::read_to_string(path).map_err(|source| HomeError::Read { path: path.to_owned(), source })?;
+    let text = std::fs::read_to_string(path).map_err(|source| HomeError::Read { path: path.to_owned(), source })?;
     Ok(text.trim().to_owned())
 }
 
@@ -192,7 +191,8 @@ mod tests {
 
     #[test]
     fn takes_the_variable_before_anything_else() {
-        let around = Surroundings { agent_memory_home: Some("/m".into()), home: Some("/h".into()), ..Default::default() };
+        let around =
+            Surroundings { agent_memory_home: Some("/m".into()), home: Some("/h".into()), ..Default::default() };
         check(&around, Platform::Linux, "/m");
     }
 
@@ -222,9 +222,6 @@ mod tests {
 
     #[test]
     fn says_when_there_is_no_home_at_all() {
-        assert!(matches!(
-            Home::locate_in(&Surroundings::default(), Platform::Linux),
-            Err(HomeError::Unknown)
-        ));
+        assert!(matches!(Home::locate_in(&Surroundings::default(), Platform::Linux), Err(HomeError::Unknown)));
     }
 }

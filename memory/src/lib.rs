@@ -1,3 +1,12 @@
 //! Keeps and finds what coding agents did. See `docs/architecture.md` for the path of an event through these modules.
 
+pub mod analyze;
+pub mod embed;
+pub mod event;
 pub mod home;
+pub mod ids;
+pub mod project;
+pub mod queue;
+pub mod recall;
+pub mod redact;
+pub mod store;

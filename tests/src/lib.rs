@@ -1,1 +1,18 @@
-//! To be written.
+//! The harness of the whole line: real programs, a real database, a real agent, and what is needed to watch them.
+//!
+//! What it starts it also ends: processes when their handle is dropped, databases when the test process is gone. The
+//! tests themselves stand in `tests/line`.
+
+pub mod claude;
+pub mod conversation;
+pub mod database;
+pub mod hook;
+pub mod journal;
+pub mod mcp_client;
+pub mod model;
+pub mod programs;
+pub mod recordings;
+pub mod settings;
+pub mod stack;
+pub mod summary;
+pub mod wait;

@@ -1,0 +1,97 @@
+//! The agent's event as it stands on stdin: read whole, freed of what stands before its first brace, never parsed.
+
+use std::io::{self, IsTerminal, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// An event larger than this is dropped: it would hold the agent up, and the server would not take it.
+pub(crate) const MAX_PAYLOAD_BYTES: usize = 32 * 1024 * 1024;
+
+/// After this long without the end of stdin the agent has forgotten to close it. Agents write an event at once.
+const STDIN_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The event on stdin; `None` where there is none, or one that is too large or cannot be read.
+pub(crate) fn read_stdin() -> Option<String> {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        return None;
+    }
+    let whole = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&whole);
+    // Reading cannot be given a deadline, so the process is. Costs less than the scatter of starting a process. Where no
+    // thread can be had, the agent's own deadline has to do.
+    let _ = std::thread::Builder::new().stack_size(16 * 1024).spawn(move || {
+        std::thread::sleep(STDIN_PATIENCE);
+        if !seen.load(Ordering::Acquire) {
+            std::process::exit(0);
+        }
+    });
+    let payload = read(stdin.lock());
+    whole.store(true, Ordering::Release);
+    payload
+}
+
+fn read(source: impl Read) -> Option<String> {
+    let mut bytes = Vec::with_capacity(16 * 1024);
+    source.take(MAX_PAYLOAD_BYTES as u64 + 1).read_to_end(&mut bytes).ok()?;
+    if bytes.len() > MAX_PAYLOAD_BYTES {
+        return None;
+    }
+    let start = bytes.iter().position(|&byte| byte == b'{')?;
+    let object = bytes[start..].trim_ascii_end();
+    // Bytes that are no UTF-8 would make the whole envelope unreadable; replaced, they cost only themselves.
+    Some(String::from_utf8_lossy(object).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(stdin: &[u8], expected: Option<&str>) {
+        assert_eq!(read(stdin).as_deref(), expected);
+    }
+
+    #[test]
+    fn keeps_an_object_verbatim() {
+        check(br#"{ "a" :  [1,2 ] }"#, Some(r#"{ "a" :  [1,2 ] }"#));
+    }
+
+    #[test]
+    fn skips_a_byte_order_mark_and_noise_before_the_object_and_space_after_it() {
+        check(b"\xef\xbb\xbf{}\r\n", Some("{}"));
+        check(b"Active code page: 65001\r\n{}", Some("{}"));
+    }
+
+    #[test]
+    fn finds_nothing_where_there_is_no_object() {
+        check(b"", None);
+        check(b"\xef\xbb\xbf", None);
+        check(b"null", None);
+    }
+
+    #[test]
+    fn replaces_bytes_that_are_no_utf8() {
+        check(b"{\"a\":\"\xff\"}", Some("{\"a\":\"\u{fffd}\"}"));
+    }
+
+    #[test]
+    fn takes_an_object_of_the_largest_size_and_none_above() {
+        let mut object = vec![b'x'; MAX_PAYLOAD_BYTES];
+        object[0] = b'{';
+        assert_eq!(read(object.as_slice()).map(|payload| payload.len()), Some(MAX_PAYLOAD_BYTES));
+        object.push(b'x');
+        check(&object, None);
+    }
+
+    #[test]
+    fn finds_nothing_where_stdin_breaks_off() {
+        struct Broken;
+        impl Read for Broken {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::ConnectionReset.into())
+            }
+        }
+        assert_eq!(read(b"{".chain(Broken)), None);
+    }
+}

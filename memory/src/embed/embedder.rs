@@ -1,0 +1,181 @@
+//! One model in one process, loaded when first needed.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use fastembed::{InitOptionsUserDefined, Pooling, TextEmbedding, TokenizerFiles, UserDefinedEmbeddingModel};
+
+use super::QueryVector;
+use super::model_folder::ModelFolder;
+
+/// One thread: the vectors of a session's calls can wait, the person's own work cannot.
+const THREADS: usize = 1;
+/// What the sentence-transformers models of this size were trained to read.
+const MAX_TOKENS: usize = 256;
+/// Characters beyond this cannot be among the first [`MAX_TOKENS`] tokens of ordinary text, and tokenizing them costs.
+const MAX_CHARS: usize = 8 * MAX_TOKENS;
+/// How long a failed load is believed.
+const RETRY_AFTER: Duration = Duration::from_secs(30);
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum EmbedError {
+    #[error("no vectors: {what} is missing in `{folder}`")]
+    Missing { what: &'static str, folder: PathBuf },
+    #[error("no vectors: `{folder}` holds several embedding models ({found})")]
+    SeveralModels { folder: PathBuf, found: String },
+    #[error("no vectors: cannot read `{path}`")]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: Arc<io::Error>,
+    },
+    #[error("no vectors: the embedding model could not be loaded: {0}")]
+    Load(String),
+    #[error("the embedding model failed on a text: {0}")]
+    Run(String),
+    #[error("no vectors: the embedding model gives {dimensions} dimensions, at most 768 can be stored")]
+    TooManyDimensions { dimensions: usize },
+}
+
+/// What can be said of the model without loading it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EmbedState {
+    /// Nothing has asked for a vector yet.
+    Unloaded,
+    Ready {
+        model: String,
+    },
+    Unavailable {
+        message: String,
+    },
+}
+
+/// Cheap to clone; all clones share the model.
+#[derive(Clone)]
+pub struct Embedder {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    models: PathBuf,
+    slot: Mutex<Slot>,
+    state: Mutex<EmbedState>,
+}
+
+enum Slot {
+    Empty,
+    Loaded(Box<Loaded>),
+    Failed { error: EmbedError, at: Instant },
+}
+
+struct Loaded {
+    name: String,
+    model: TextEmbedding,
+}
+
+impl Embedder {
+    /// An embedder over a models folder; touches nothing yet.
+    pub fn over(models: PathBuf) -> Self {
+        Self {
+            inner: Arc::new(Inner { models, slot: Mutex::new(Slot::Empty), state: Mutex::new(EmbedState::Unloaded) }),
+        }
+    }
+
+    pub fn state(&self) -> EmbedState {
+        self.inner.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Embeds documents; vectors come in the order of the texts, with the model's name.
+    pub async fn embed_documents(&self, texts: Vec<String>) -> Result<(String, Vec<Vec<f32>>), EmbedError> {
+        self.embed(texts).await
+    }
+
+    /// Embeds one query.
+    pub async fn embed_query(&self, text: &str) -> Result<QueryVector, EmbedError> {
+        let (model, mut vectors) = self.embed(vec![text.to_owned()]).await?;
+        let vector = vectors.pop().ok_or_else(|| EmbedError::Run("it gave no vector".to_owned()))?;
+        Ok(QueryVector { model, vector })
+    }
+
+    async fn embed(&self, texts: Vec<String>) -> Result<(String, Vec<Vec<f32>>), EmbedError> {
+        let inner = Arc::clone(&self.inner);
+        tokio::task::spawn_blocking(move || inner.embed(&texts))
+            .await
+            .map_err(|error| EmbedError::Run(format!("the thread that ran it ended: {error}")))?
+    }
+}
+
+impl Inner {
+    fn embed(&self, texts: &[String]) -> Result<(String, Vec<Vec<f32>>), EmbedError> {
+        let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let loaded = self.loaded(&mut slot)?;
+        let texts: Vec<&str> = texts.iter().map(|text| head(text)).collect();
+        let vectors = loaded.model.embed(&texts, None).map_err(|error| EmbedError::Run(error.to_string()))?;
+        Ok((loaded.name.clone(), vectors))
+    }
+
+    fn loaded<'a>(&self, slot: &'a mut Slot) -> Result<&'a mut Loaded, EmbedError> {
+        let stale = match slot {
+            Slot::Empty => true,
+            Slot::Failed { at, .. } => at.elapsed() > RETRY_AFTER,
+            Slot::Loaded(_) => false,
+        };
+        if stale {
+            *slot = match self.load() {
+                Ok(loaded) => Slot::Loaded(Box::new(loaded)),
+                Err(error) => Slot::Failed { error, at: Instant::now() },
+            };
+            *self.state.lock().unwrap_or_else(PoisonError::into_inner) = match &*slot {
+                Slot::Loaded(loaded) => EmbedState::Ready { model: loaded.name.clone() },
+                Slot::Failed { error, .. } => EmbedState::Unavailable { message: error.to_string() },
+                Slot::Empty => EmbedState::Unloaded,
+            };
+        }
+        match slot {
+            Slot::Loaded(loaded) => Ok(loaded),
+            Slot::Failed { error, .. } => Err(error.clone()),
+            Slot::Empty => Err(EmbedError::Load("nothing was loaded".to_owned())),
+        }
+    }
+
+    fn load(&self) -> Result<Loaded, EmbedError> {
+        let started = Instant::now();
+        let folder = ModelFolder::find(&self.models)?;
+        let describe = |error: &dyn std::fmt::Display| EmbedError::Load(error.to_string());
+        let environment = ort::init_from(&folder.runtime_library)
+            .map_err(|error| describe(&error))?
+            .build()
+            .map_err(|error| describe(&error))?;
+        let tokenizer = TokenizerFiles {
+            tokenizer_file: folder.read("tokenizer.json")?,
+            config_file: folder.read("config.json")?,
+            special_tokens_map_file: folder.read("special_tokens_map.json")?,
+            tokenizer_config_file: folder.read("tokenizer_config.json")?,
+        };
+        let files = UserDefinedEmbeddingModel::new(folder.read("model.onnx")?, tokenizer).with_pooling(Pooling::Mean);
+        let options = InitOptionsUserDefined::new()
+            .with_environment(environment)
+            .with_max_length(MAX_TOKENS)
+            .with_intra_threads(THREADS);
+        let mut model = TextEmbedding::try_new_from_user_defined(files, options).map_err(|error| describe(&error))?;
+        // The first run allocates, and shows the dimensions.
+        let probe = model.embed(["probe"], None).map_err(|error| describe(&error))?;
+        let dimensions = probe.first().map_or(0, Vec::len);
+        if dimensions > crate::store::STORED_DIMENSIONS {
+            return Err(EmbedError::TooManyDimensions { dimensions });
+        }
+        tracing::info!(
+            embedding.model = folder.name,
+            embedding.dimensions = dimensions,
+            duration_ms = started.elapsed().as_millis() as u64,
+            "loaded the embedding model"
+        );
+        Ok(Loaded { name: folder.name, model })
+    }
+}
+
+fn head(text: &str) -> &str {
+    text.char_indices().nth(MAX_CHARS).map_or(text, |(at, _)| &text[..at])
+}

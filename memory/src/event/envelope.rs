@@ -1,0 +1,150 @@
+//! The envelope: what our hook program adds around an agent's JSON. `docs/architecture.md` holds the contract.
+//!
+//! An agent's bare JSON (an agent that posts its hooks by itself) is put into an envelope of our own, so that everything
+//! behind this file sees one form.
+
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{Agent, UnknownAgent, lenient};
+use crate::project::GitCheckout;
+
+/// The namespace of ids that are derived from an event's bytes.
+const BARE_EVENT_NAMESPACE: Uuid = Uuid::from_u128(0x6b0c_5c0a_9d1e_4a8e_8f6d_3377_0000_0001);
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Envelope {
+    pub event_id: Uuid,
+    pub agent: Agent,
+    /// The event's name as the hook was registered for it; the payload's own name counts first.
+    pub event: Option<String>,
+    pub occurred_at: DateTime<Utc>,
+    pub cwd: Option<String>,
+    pub git: Option<GitCheckout>,
+    pub payload: Value,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum EnvelopeError {
+    #[error("the body is not JSON: {0}")]
+    NotJson(#[from] serde_json::Error),
+    #[error("the body is not a JSON object")]
+    NotAnObject,
+    #[error("the envelope is of version {0}, this program reads version 1")]
+    Version(i64),
+    #[error("the envelope's member `{0}` is missing or not of its type")]
+    Member(&'static str),
+    #[error(transparent)]
+    UnknownAgent(#[from] UnknownAgent),
+}
+
+#[derive(Deserialize)]
+struct WireGit {
+    root: Option<String>,
+    common_dir: Option<String>,
+    remote_url: Option<String>,
+    branch: Option<String>,
+    head: Option<String>,
+}
+
+impl Envelope {
+    /// Reads a request's body or a spool file. `agent` names who posted a bare event, and must agree with an envelope.
+    pub fn parse(body: &[u8], agent: Option<Agent>, now: DateTime<Utc>) -> Result<Self, EnvelopeError> {
+        let mut value: Value = serde_json::from_slice(body)?;
+        if !value.is_object() {
+            return Err(EnvelopeError::NotAnObject);
+        }
+        if value.get("envelope").is_none() {
+            let agent = agent.ok_or(EnvelopeError::Member("envelope"))?;
+            return Ok(Self::around_bare(value, body, agent, now));
+        }
+        match lenient::integer(&value, "envelope") {
+            Some(1) => {}
+            other => return Err(EnvelopeError::Version(other.unwrap_or_default())),
+        }
+        let text = |name: &'static str| lenient::string(&value, name).ok_or(EnvelopeError::Member(name));
+        let event_id = text("event_id")?.parse().map_err(|_| EnvelopeError::Member("event_id"))?;
+        let named: Agent = text("agent")?.parse()?;
+        let occurred_at_us =
+            lenient::integer(&value, "occurred_at_us").ok_or(EnvelopeError::Member("occurred_at_us"))?;
+        let occurred_at =
+            DateTime::from_timestamp_micros(occurred_at_us).ok_or(EnvelopeError::Member("occurred_at_us"))?;
+        let event = lenient::string(&value, "event");
+        let cwd = lenient::string(&value, "cwd");
+        let git = lenient::take(&mut value, "git")
+            .and_then(|git| serde_json::from_value::<WireGit>(git).ok())
+            .and_then(GitCheckout::from_wire);
+        let payload = lenient::take(&mut value, "payload").ok_or(EnvelopeError::Member("payload"))?;
+        if !payload.is_object() {
+            return Err(EnvelopeError::Member("payload"));
+        }
+        Ok(Self { event_id, agent: agent.unwrap_or(named), event, occurred_at, cwd, git, payload })
+    }
+
+    /// The same bytes get the same id, so that an agent's retry is no second event.
+    fn around_bare(payload: Value, body: &[u8], agent: Agent, now: DateTime<Utc>) -> Self {
+        let event_id = Uuid::new_v5(&BARE_EVENT_NAMESPACE, body);
+        let cwd = lenient::string(&payload, "cwd");
+        Self { event_id, agent, event: None, occurred_at: now, cwd, git: None, payload }
+    }
+}
+
+impl GitCheckout {
+    fn from_wire(wire: WireGit) -> Option<Self> {
+        let root = wire.root.filter(|root| !root.is_empty())?;
+        let common_dir = wire.common_dir.unwrap_or_else(|| format!("{root}/.git"));
+        Some(Self { root, common_dir, remote_url: wire.remote_url, branch: wire.branch, head: wire.head })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn envelope() -> Value {
+        json!({"envelope": 1, "event_id": "7c9f0f0e-5b52-4c56-9d5a-0d7a3f6a1b11", "agent": "claude-code",
+               "event": "Stop", "occurred_at_us": 1_795_968_338_704_123_i64, "cwd": "/w",
+               "git": {"root": "/w", "common_dir": "/w/.git", "remote_url": null, "branch": "main", "head": null},
+               "payload": {"session_id": "s"}})
+    }
+
+    fn parse(value: &Value) -> Result<Envelope, EnvelopeError> {
+        Envelope::parse(value.to_string().as_bytes(), None, Utc::now())
+    }
+
+    #[test]
+    fn reads_every_member() {
+        let read = parse(&envelope()).unwrap();
+        assert_eq!(read.occurred_at.timestamp_micros(), 1_795_968_338_704_123);
+        assert_eq!(read.git.unwrap().branch.as_deref(), Some("main"));
+        assert_eq!(read.payload["session_id"], "s");
+    }
+
+    #[test]
+    fn names_the_member_that_is_missing() {
+        for name in ["event_id", "occurred_at_us", "payload"] {
+            let mut value = envelope();
+            value.as_object_mut().unwrap().remove(name);
+            let message = parse(&value).unwrap_err().to_string();
+            assert!(message.contains(&format!("`{name}`")), "{message}");
+        }
+    }
+
+    #[test]
+    fn gives_the_same_bare_event_the_same_id() {
+        let body = br#"{"session_id":"s","hook_event_name":"Stop"}"#;
+        let read = || Envelope::parse(body, Some(Agent::ClaudeCode), Utc::now()).unwrap().event_id;
+        assert_eq!(read(), read());
+    }
+
+    #[test]
+    fn refuses_a_version_it_does_not_know() {
+        let mut value = envelope();
+        value["envelope"] = json!(2);
+        assert!(matches!(parse(&value), Err(EnvelopeError::Version(2))));
+    }
+}

@@ -1,0 +1,129 @@
+//! A job queue in one table: enqueue in the caller's transaction, claim under a lease, complete, or fail with back-off until
+//! the job is dead. It knows nothing about what the jobs do.
+
+mod listen;
+mod worker;
+
+use std::time::Duration;
+
+use serde_json::Value;
+use sqlx::PgConnection;
+
+use crate::ids::JobId;
+use crate::store::Db;
+
+pub use worker::{Handler, Outcome, Worker};
+
+/// How long a claimed job belongs to its worker; then another may take it. Longer than the slowest batch.
+pub const LEASE: Duration = Duration::from_mins(2);
+/// A job that failed so often is dead.
+pub const MAX_ATTEMPTS: i32 = 8;
+
+#[derive(Debug, thiserror::Error)]
+pub enum QueueError {
+    #[error("the queue's table did not do what was asked")]
+    Database(#[from] sqlx::Error),
+}
+
+/// A job to be done.
+#[derive(Debug, Clone)]
+pub struct NewJob {
+    kind: &'static str,
+    payload: Value,
+    dedupe_key: Option<String>,
+}
+
+impl NewJob {
+    /// A job that is not enqueued again while one with the same key still waits.
+    pub fn once(kind: &'static str, payload: Value, key: String) -> Self {
+        Self { kind, payload, dedupe_key: Some(key) }
+    }
+}
+
+/// A job that this worker holds.
+#[derive(Debug, Clone)]
+pub struct Job {
+    pub id: JobId,
+    pub payload: Value,
+    /// How often it was claimed, this time included.
+    pub attempts: i32,
+}
+
+pub async fn enqueue(connection: &mut PgConnection, job: &NewJob) -> Result<(), QueueError> {
+    sqlx::query!(
+        "insert into mem_observation_queue (kind, payload, dedupe_key) values ($1, $2, $3)
+         on conflict (kind, dedupe_key) where status = 'pending' do nothing",
+        job.kind,
+        job.payload,
+        job.dedupe_key,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Takes up to `limit` due jobs of a kind, oldest first, for [`LEASE`].
+async fn claim(db: &Db, worker: &str, kind: &str, limit: i64) -> Result<Vec<Job>, QueueError> {
+    let jobs = sqlx::query_as!(
+        Job,
+        r#"with due as (
+               select id from mem_observation_queue
+               where kind = $2 and status = 'pending' and run_after <= now()
+                 and (locked_until is null or locked_until < now())
+               order by run_after, id limit $3
+               for update skip locked
+           )
+           update mem_observation_queue job
+           set locked_until = now() + $4, locked_by = $1, attempts = attempts + 1, dedupe_key = null
+           from due where job.id = due.id
+           returning job.id as "id: JobId", payload, attempts"#,
+        worker,
+        kind,
+        limit,
+        sqlx::postgres::types::PgInterval::try_from(LEASE).expect("a lease is whole microseconds"),
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(jobs)
+}
+
+async fn complete(db: &Db, worker: &str, ids: &[JobId]) -> Result<(), QueueError> {
+    let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
+    sqlx::query!("delete from mem_observation_queue where id = any($1) and locked_by = $2", &ids, worker)
+        .execute(db)
+        .await?;
+    Ok(())
+}
+
+/// Gives jobs back: to be tried again after a pause that doubles with each attempt, or as dead after [`MAX_ATTEMPTS`].
+async fn fail(db: &Db, worker: &str, ids: &[JobId], error: &str) -> Result<(), QueueError> {
+    let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
+    sqlx::query!(
+        "update mem_observation_queue
+         set locked_until = null, locked_by = null, last_error = $3,
+             status = case when attempts >= $4 then 'dead' else 'pending' end,
+             run_after = now() + least(interval '1 hour', interval '1 second' * power(2, attempts))
+         where id = any($1) and locked_by = $2",
+        &ids,
+        worker,
+        error,
+        MAX_ATTEMPTS,
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// Gives jobs back as if they had not been claimed: what they need is not there, and that is not their fault.
+async fn release(db: &Db, worker: &str, ids: &[JobId]) -> Result<(), QueueError> {
+    let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
+    sqlx::query!(
+        "update mem_observation_queue set locked_until = null, locked_by = null, attempts = attempts - 1
+         where id = any($1) and locked_by = $2",
+        &ids,
+        worker,
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! Opening the database and bringing its schema up to date.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::Executor as _;
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+
+/// The journal's database: a pool of connections.
+pub type Db = PgPool;
+
+static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
+
+/// How long a caller waits for a free connection, or for Postgres to answer at all.
+const ACQUIRE_DEADLINE: Duration = Duration::from_secs(5);
+
+/// Why the database cannot be used; each says what to do about it in [`ConnectError::hint`].
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error("the database URL cannot be read: expected `postgres://user:password@host:port/name`")]
+    Url(#[source] sqlx::Error),
+    #[error("the database refused the user name or password")]
+    Authentication(#[source] sqlx::Error),
+    #[error("the database is not reachable")]
+    Unreachable(#[source] sqlx::Error),
+    #[error("the database does not have the pgvector extension")]
+    NoPgvector(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("the database's schema is newer than this program (it has migration {found}, this program knows {known})")]
+    NewerSchema { found: i64, known: i64 },
+    #[error("the database's schema could not be brought up to date")]
+    Migration(#[source] sqlx::migrate::MigrateError),
+}
+
+impl ConnectError {
+    pub const fn hint(&self) -> &'static str {
+        match self {
+            Self::Url(_) => "write the URL as postgres://user:password@host:port/name",
+            Self::Authentication(_) => "check user and password in the database URL",
+            Self::Unreachable(_) => "check that Postgres runs and that host and port are right: `cargo xtask status`",
+            Self::NoPgvector(_) => {
+                "install pgvector on that server (Debian: postgresql-17-pgvector) or let its administrator run \
+                 `create extension vector` in this database"
+            }
+            Self::NewerSchema { .. } => "install the newer agent-memory: pull and run `cargo xtask up`",
+            Self::Migration(_) => "the log names the statement; nothing of the failed migration was kept",
+        }
+    }
+}
+
+/// Opens a pool and makes sure that Postgres answers.
+pub async fn connect(url: &str) -> Result<Db, ConnectError> {
+    let db = connect_lazily(url)?;
+    db.acquire().await.map_err(classify)?;
+    Ok(db)
+}
+
+/// A pool that opens its first connection when it is first used: for programs that must answer before the database does.
+pub fn connect_lazily(url: &str) -> Result<Db, ConnectError> {
+    let options = PgConnectOptions::from_str(url).map_err(ConnectError::Url)?;
+    Ok(PgPoolOptions::new()
+        .max_connections(8)
+        .acquire_timeout(ACQUIRE_DEADLINE)
+        .after_connect(|connection, _| {
+            Box::pin(async move {
+                // Without it a filter can leave an index scan with fewer rows than asked for. pgvector before 0.8 keeps it as
+                // a setting without effect.
+                connection.execute("set hnsw.iterative_scan = 'relaxed_order'").await?;
+                Ok(())
+            })
+        })
+        .connect_lazy_with(options.application_name("agent-memory")))
+}
+
+/// Applies what is missing of the migrations, under an advisory lock, so that several programs may do it at once.
+pub async fn migrate(db: &Db) -> Result<(), ConnectError> {
+    let known = MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or_default();
+    match MIGRATIONS.run(db).await {
+        Ok(()) => Ok(()),
+        Err(sqlx::migrate::MigrateError::VersionMissing(found)) => Err(ConnectError::NewerSchema { found, known }),
+        Err(sqlx::migrate::MigrateError::Execute(error)) => Err(classify(error)),
+        Err(error) if error.to_string().contains("extension \"vector\"") => Err(ConnectError::NoPgvector(error.into())),
+        Err(error) => Err(ConnectError::Migration(error)),
+    }
+}
+
+/// The newest migration that is applied; `None` before the first.
+pub async fn schema_version(db: &Db) -> Result<Option<i64>, sqlx::Error> {
+    let exists: bool =
+        sqlx::query_scalar("select to_regclass('mem_schema_migrations') is not null").fetch_one(db).await?;
+    if !exists {
+        return Ok(None);
+    }
+    sqlx::query_scalar("select max(version) from mem_schema_migrations where success").fetch_one(db).await
+}
+
+fn classify(error: sqlx::Error) -> ConnectError {
+    match error.as_database_error().and_then(sqlx::error::DatabaseError::code).as_deref() {
+        // invalid_authorization_specification, invalid_password
+        Some("28000" | "28P01") => ConnectError::Authentication(error),
+        _ => ConnectError::Unreachable(error),
+    }
+}

@@ -1,0 +1,134 @@
+//! `mem_search_index`: what can be found. Each write enqueues the job that embeds it, in the same transaction.
+
+use chrono::{DateTime, Utc};
+use pgvector::Vector;
+use sqlx::PgConnection;
+
+use super::{Db, StoreError};
+use crate::analyze;
+use crate::ids::{DocumentId, DocumentKind, ProjectId, SessionId};
+use crate::queue::{self, NewJob};
+
+/// The queue's name for embedding one document; its payload is the document's id.
+pub const EMBED_DOCUMENT: &str = "embed_document";
+
+/// Vectors are stored at this length; a shorter one is padded with zeros, which changes no cosine distance.
+pub const STORED_DIMENSIONS: usize = 768;
+
+/// Where a document belongs.
+pub(super) struct Entry {
+    pub(super) id: DocumentId,
+    pub(super) project: Option<ProjectId>,
+    pub(super) session: Option<SessionId>,
+    pub(super) occurred_at: DateTime<Utc>,
+}
+
+/// Makes a document findable by its words at once, and by its meaning when its job has run.
+pub(super) async fn index(connection: &mut PgConnection, entry: &Entry, text: &str) -> Result<(), StoreError> {
+    sqlx::query!(
+        "insert into mem_search_index (document_kind, document_id, project_id, session_id, occurred_at, lexemes)
+         values ($1, $2, $3, $4, $5, to_tsvector('english', $6) || to_tsvector('simple', $6))
+         on conflict on constraint mem_search_index_pkey do update set
+             lexemes = excluded.lexemes, embedding = null, embedding_model_id = null",
+        entry.id.kind.as_str(),
+        entry.id.row,
+        entry.project as Option<ProjectId>,
+        entry.session as Option<SessionId>,
+        entry.occurred_at,
+        analyze::searchable(text),
+    )
+    .execute(&mut *connection)
+    .await?;
+    let id = entry.id.to_string();
+    queue::enqueue(connection, &NewJob::once(EMBED_DOCUMENT, serde_json::json!({ "document": id }), id)).await?;
+    Ok(())
+}
+
+/// A document and the text it is found by.
+#[derive(Debug, Clone)]
+pub struct DocumentText {
+    pub id: DocumentId,
+    pub text: String,
+}
+
+/// Reads the texts of documents from the journal; one that is gone is left out.
+pub async fn document_texts(
+    connection: &mut PgConnection,
+    ids: &[DocumentId],
+) -> Result<Vec<DocumentText>, StoreError> {
+    let rows_of = |kind| ids.iter().filter(|id| id.kind == kind).map(|id| id.row).collect::<Vec<_>>();
+    let mut texts = Vec::with_capacity(ids.len());
+    let prompts = rows_of(DocumentKind::Prompt);
+    if !prompts.is_empty() {
+        let rows = sqlx::query!("select id, prompt, answer from mem_user_prompts where id = any($1)", &prompts)
+            .fetch_all(&mut *connection)
+            .await?;
+        texts.extend(rows.into_iter().map(|row| DocumentText {
+            id: DocumentId { kind: DocumentKind::Prompt, row: row.id },
+            text: analyze::prompt_text(row.prompt.as_deref(), row.answer.as_deref()),
+        }));
+    }
+    let calls = rows_of(DocumentKind::Call);
+    if !calls.is_empty() {
+        let rows = sqlx::query!(
+            "select id, tool_name, input, output_preview, error from mem_tool_calls where id = any($1)",
+            &calls
+        )
+        .fetch_all(&mut *connection)
+        .await?;
+        texts.extend(rows.into_iter().map(|row| DocumentText {
+            id: DocumentId { kind: DocumentKind::Call, row: row.id },
+            text: analyze::call_text(&row.tool_name, &row.input, row.output_preview.as_deref(), row.error.as_deref()),
+        }));
+    }
+    let notes = rows_of(DocumentKind::Note);
+    if !notes.is_empty() {
+        let rows = sqlx::query!("select id, title, body from mem_observations where id = any($1)", &notes)
+            .fetch_all(connection)
+            .await?;
+        texts.extend(rows.into_iter().map(|row| DocumentText {
+            id: DocumentId { kind: DocumentKind::Note, row: row.id },
+            text: format!("{}\n{}", row.title, row.body),
+        }));
+    }
+    Ok(texts)
+}
+
+/// The model's row, made if it is new.
+pub async fn embedding_model(db: &Db, name: &str, dimensions: usize) -> Result<i32, StoreError> {
+    let id = sqlx::query_scalar!(
+        "insert into mem_embedding_models (name, dimensions) values ($1, $2)
+         on conflict on constraint mem_embedding_models_name_unique do update set dimensions = excluded.dimensions
+         returning id",
+        name,
+        dimensions as i32,
+    )
+    .fetch_one(db)
+    .await?;
+    Ok(id)
+}
+
+/// Writes the vectors of documents, all made by one model.
+pub async fn set_embeddings(db: &Db, model_id: i32, vectors: Vec<(DocumentId, Vec<f32>)>) -> Result<(), StoreError> {
+    let kinds: Vec<String> = vectors.iter().map(|(id, _)| id.kind.as_str().to_owned()).collect();
+    let rows: Vec<i64> = vectors.iter().map(|(id, _)| id.row).collect();
+    let vectors: Vec<Vector> = vectors.into_iter().map(|(_, vector)| padded(vector)).collect();
+    sqlx::query!(
+        "update mem_search_index set embedding = new.embedding, embedding_model_id = $4
+         from unnest($1::text[], $2::bigint[], $3::vector[]) as new (kind, row, embedding)
+         where document_kind = new.kind and document_id = new.row",
+        &kinds,
+        &rows,
+        &vectors as &[Vector],
+        model_id,
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// A vector at the length at which it is stored.
+pub(crate) fn padded(mut vector: Vec<f32>) -> Vector {
+    vector.resize(STORED_DIMENSIONS, 0.0);
+    Vector::from(vector)
+}

@@ -1,0 +1,132 @@
+//! Reads the journal's tables, past all our own code, so that the tests see what really lies there.
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+use sqlx::{AssertSqlSafe, FromRow, PgPool, Row};
+
+/// The journal of one test's database.
+#[derive(Debug, Clone, Copy)]
+pub struct Journal<'a> {
+    pool: &'a PgPool,
+}
+
+#[derive(Debug, PartialEq, FromRow)]
+pub struct Session {
+    pub id: i64,
+    pub agent: String,
+    pub external_id: String,
+    pub project: String,
+    pub status: String,
+    pub end_reason: Option<String>,
+    pub source: Option<String>,
+    pub branch: Option<String>,
+}
+
+#[derive(Debug, PartialEq, FromRow)]
+pub struct Prompt {
+    pub id: i64,
+    pub session_id: i64,
+    pub prompt_id: String,
+    pub turn_index: i32,
+    pub prompt: Option<String>,
+    pub answer: Option<String>,
+}
+
+#[derive(Debug, PartialEq, FromRow)]
+pub struct ToolCall {
+    pub id: i64,
+    pub session: String,
+    pub tool_use_id: String,
+    pub tool_name: String,
+    pub input: Value,
+    pub output_preview: Option<String>,
+    pub success: bool,
+    pub error: Option<String>,
+    pub duration_ms: Option<i64>,
+    pub subagent_type: Option<String>,
+    pub turn_index: Option<i32>,
+    pub turn_subindex: Option<i32>,
+    /// The prompt that the call is joined to.
+    pub prompt: Option<String>,
+}
+
+impl<'a> Journal<'a> {
+    pub fn of(pool: &'a PgPool) -> Self {
+        Self { pool }
+    }
+
+    pub async fn sessions(self) -> Result<Vec<Session>> {
+        let query = "select s.id, agent, external_id, p.name as project, status, end_reason, source, branch
+                     from mem_sessions s join mem_projects p on p.id = s.project_id order by s.id";
+        sqlx::query_as(query).fetch_all(self.pool).await.context("reading the sessions")
+    }
+
+    pub async fn prompts(self) -> Result<Vec<Prompt>> {
+        let query = "select id, session_id, prompt_id, turn_index, prompt, answer
+                     from mem_user_prompts order by occurred_at, id";
+        sqlx::query_as(query).fetch_all(self.pool).await.context("reading the prompts")
+    }
+
+    /// All tool calls in the order in which they happened.
+    pub async fn tool_calls(self) -> Result<Vec<ToolCall>> {
+        let query =
+            "select c.id, s.external_id as session, tool_use_id, tool_name, input, output_preview, success, error,
+                            duration_ms, subagent_type, c.turn_index, turn_subindex, p.prompt
+                     from mem_tool_calls c
+                     join mem_sessions s on s.id = c.session_id
+                     left join mem_user_prompts p on p.id = c.prev_user_prompt_id
+                     order by c.occurred_at, c.id";
+        sqlx::query_as(query).fetch_all(self.pool).await.context("reading the tool calls")
+    }
+
+    /// The ids of all tool calls in the order in which they were written.
+    pub async fn recorded_order(self) -> Result<Vec<String>> {
+        let query = "select tool_use_id from mem_tool_calls order by id";
+        sqlx::query_scalar(query).fetch_all(self.pool).await.context("reading the order of the tool calls")
+    }
+
+    /// The share of tool calls that are joined to their prompt; nothing without any call.
+    pub async fn linkage_ratio(self) -> Result<Option<f64>> {
+        let query = "select avg((prev_user_prompt_id is not null)::int)::float8 from mem_tool_calls";
+        sqlx::query_scalar(query).fetch_one(self.pool).await.context("reading the linkage ratio")
+    }
+
+    /// Every row that events make, as text, table by table: two equal dumps mean that nothing changed. Left out are the
+    /// queue and the vectors, which the worker changes in its own time.
+    pub async fn dump(self) -> Result<Vec<String>> {
+        let mut rows = Vec::new();
+        for table in [
+            "mem_projects",
+            "mem_project_aliases",
+            "mem_sessions",
+            "mem_user_prompts",
+            "mem_tool_calls",
+            "mem_observations",
+            "mem_search_index",
+        ] {
+            let query = format!(
+                "select '{table} ' || (to_jsonb(t) - 'embedding' - 'embedding_model_id')::text from {table} t order by 1"
+            );
+            let read = sqlx::query_scalar::<_, String>(AssertSqlSafe(query)).fetch_all(self.pool).await;
+            rows.extend(read.with_context(|| format!("reading {table}"))?);
+        }
+        Ok(rows)
+    }
+
+    /// How many rows the tables of the journal hold in all, queue included.
+    pub async fn row_count(self) -> Result<i64> {
+        let tables = sqlx::query(
+            "select tablename from pg_tables where schemaname = 'public' and tablename like 'mem\\_%'
+             and tablename <> 'mem_schema_migrations'",
+        )
+        .fetch_all(self.pool)
+        .await
+        .context("listing the journal's tables")?;
+        let mut count = 0;
+        for row in tables {
+            let query = format!("select count(*) from {}", row.try_get::<String, _>(0)?);
+            count += sqlx::query_scalar::<_, i64>(AssertSqlSafe(query)).fetch_one(self.pool).await?;
+        }
+        Ok(count)
+    }
+}

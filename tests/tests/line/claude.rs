@@ -1,0 +1,239 @@
+//! The real Claude Code, remembered: its hooks and its MCP server are ours, only its model is a script.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use tests::claude::{Claude, HookRun, Report, Session};
+use tests::model::{Block, Model, call, say};
+use tests::programs;
+use tests::stack::Stack;
+use tests::summary;
+
+const PROMPT: &str = "Write the inventory and count it";
+const COUNT: &str = "wc -l inventory.txt && echo zanzibar-ledger";
+const FAILING: &str = "cat no-such-ledger.txt";
+
+/// The events that are registered.
+const EVENTS: [&str; 8] = [
+    "SessionStart",
+    "UserPromptSubmit",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "Stop",
+    "SubagentStop",
+    "PreCompact",
+    "SessionEnd",
+];
+
+/// A Claude Code that was slowed down would be by whole deadlines of the hook; noise of a busy machine is less.
+const NO_DELAY: Duration = Duration::from_millis(1_500);
+
+#[tokio::test]
+async fn a_session_is_remembered_and_found_by_the_next_one() -> Result<()> {
+    let Some(claude) = Claude::find().await? else { return Ok(()) };
+    let stack = Stack::running().await?;
+    let user = User::register(&stack).await?;
+
+    let report = user.works(claude).await?;
+    check_undisturbed(&report, &["PostToolUse", "PostToolUseFailure", "Stop", "UserPromptSubmit", "SessionStart"]);
+    stack.drained().await?;
+    check_journal(&stack, &report, &user).await?;
+
+    let turns = vec![
+        vec![call("mcp__agent-memory__search", json!({"query": "zanzibar-ledger"}))],
+        vec![say("It was counted with wc.")],
+    ];
+    let model = Model::start(turns).await?;
+    let report = user.asks(claude, &model, "How was the inventory counted?").await?;
+    assert_eq!(report.result(), "It was counted with wc.");
+    assert_eq!(report.mcp_servers(), json!([{"name": "agent-memory", "status": "connected"}]));
+    let requests = model.turns();
+    let seen = tool_results(requests.last().context("the model was never asked")?);
+    assert!(seen.contains(COUNT), "the model sees the first session's command in: {seen}");
+    summary::line(&format!("Claude Code: a session of five turns took {} ms with hooks", report.wall.as_millis()));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_session_without_the_server_is_undisturbed_and_remembered_later() -> Result<()> {
+    let Some(claude) = Claude::find().await? else { return Ok(()) };
+    let mut stack = Stack::stopped().await?;
+    let user = User::register(&stack).await?;
+    let bare = User::without_hooks(&stack)?;
+
+    let unhooked = bare.works(claude).await?;
+    let report = user.works(claude).await?;
+    check_undisturbed(&report, &["PostToolUse", "PostToolUseFailure", "Stop", "UserPromptSubmit", "SessionStart"]);
+    assert!(
+        report.wall < unhooked.wall + NO_DELAY,
+        "{} ms with hooks and no server, {} ms without hooks",
+        report.wall.as_millis(),
+        unhooked.wall.as_millis()
+    );
+    // Claude Code does not report the hook of its own end, so the spool is asked.
+    let fired = fired_events(&stack)?;
+    assert_eq!(
+        fired,
+        [
+            "SessionStart",
+            "UserPromptSubmit",
+            "PostToolUse",
+            "PostToolUse",
+            "PostToolUse",
+            "PostToolUseFailure",
+            "PostToolUse",
+            "Stop",
+            "SessionEnd"
+        ]
+    );
+
+    stack.start_server().await?;
+    stack.drained().await?;
+    check_journal(&stack, &report, &user).await
+}
+
+/// A user of Claude Code: a home, a project, and what is registered there.
+struct User {
+    home: PathBuf,
+    project: PathBuf,
+}
+
+impl User {
+    /// Registers the hooks and the MCP server of that installation.
+    async fn register(stack: &Stack) -> Result<Self> {
+        let user = Self::named(stack, "user")?;
+        let hook = stack.install(&programs::hook().await?)?;
+        let hooks: serde_json::Map<String, Value> =
+            EVENTS.iter().map(|event| ((*event).to_owned(), registration(&hook, event))).collect();
+        user.write_settings(&json!({"permissions": permissions(), "hooks": hooks}))?;
+        let server =
+            json!({"type": "stdio", "command": stack.install(&programs::mcp().await?)?, "args": [], "env": {}});
+        let servers = json!({"mcpServers": {"agent-memory": server}});
+        std::fs::write(user.home.join(".claude/.claude.json"), servers.to_string())?;
+        Ok(user)
+    }
+
+    fn without_hooks(stack: &Stack) -> Result<Self> {
+        let user = Self::named(stack, "bare")?;
+        user.write_settings(&json!({"permissions": permissions()}))?;
+        Ok(user)
+    }
+
+    fn named(stack: &Stack, name: &str) -> Result<Self> {
+        let home = stack.scratch().join(name);
+        let project = home.join("widgets");
+        std::fs::create_dir_all(home.join(".claude"))?;
+        std::fs::create_dir_all(&project)?;
+        Ok(Self { home, project })
+    }
+
+    fn write_settings(&self, settings: &Value) -> Result<()> {
+        Ok(std::fs::write(self.home.join(".claude/settings.json"), settings.to_string())?)
+    }
+
+    fn inventory(&self) -> PathBuf {
+        self.project.join("inventory.txt")
+    }
+
+    /// A Write, two Bash calls in one turn, a Bash call that fails, a Read.
+    async fn works(&self, claude: &Claude) -> Result<Report> {
+        let bash = |command: &str| call("Bash", json!({"command": command, "description": "Look"}));
+        let turns: Vec<Vec<Block>> = vec![
+            vec![say("Writing it."), call("Write", json!({"file_path": self.inventory(), "content": "nut\nbolt\n"}))],
+            vec![bash(COUNT), bash("sort inventory.txt")],
+            vec![bash(FAILING)],
+            vec![call("Read", json!({"file_path": self.inventory()}))],
+            vec![say("Two lines.")],
+        ];
+        let model = Model::start(turns).await?;
+        let report = self.asks(claude, &model, PROMPT).await?;
+        assert_eq!(model.turns().len(), 5, "each turn of the script was asked for once");
+        assert_eq!(report.result(), "Two lines.");
+        Ok(report)
+    }
+
+    async fn asks(&self, claude: &Claude, model: &Model, prompt: &str) -> Result<Report> {
+        let session = Session {
+            home: &self.home,
+            project: &self.project,
+            model,
+            prompt,
+            allowed_tools: &["mcp__agent-memory__search"],
+        };
+        claude.run(session).await
+    }
+}
+
+fn permissions() -> Value {
+    json!({"allow": ["Bash", "Write", "Read"]})
+}
+
+/// The entry for one event, in exec form.
+fn registration(hook: &Path, event: &str) -> Value {
+    let command = json!({"type": "command", "command": hook, "args": ["claude-code", event], "timeout": 5});
+    json!([{"matcher": "*", "hooks": [command]}])
+}
+
+/// Nothing that Claude Code shows speaks of our hooks, and each of those events was handled.
+fn check_undisturbed(report: &Report, events: &[&str]) {
+    assert_eq!(report.stderr, "");
+    assert!(!report.is_error());
+    let runs = report.hooks();
+    for event in events {
+        assert!(runs.iter().any(|run| run.event == *event), "no hook ran for {event}: {runs:?}");
+    }
+    for run in runs {
+        let HookRun { event, outcome, output } = run;
+        assert_eq!((outcome.as_str(), output.as_str()), ("success", ""), "the hook of {event}");
+    }
+}
+
+async fn check_journal(stack: &Stack, report: &Report, user: &User) -> Result<()> {
+    let sessions = stack.journal().sessions().await?;
+    assert_eq!(sessions.len(), 1);
+    assert_eq!((sessions[0].external_id.as_str(), sessions[0].status.as_str()), (report.session_id(), "ended"));
+    let prompts = stack.journal().prompts().await?;
+    let said: Vec<_> = prompts.iter().map(|row| (row.prompt.as_deref(), row.answer.as_deref())).collect();
+    assert_eq!(said, [(Some(PROMPT), Some("Two lines."))]);
+
+    let calls = stack.journal().tool_calls().await?;
+    let made: Vec<_> = calls.iter().map(|call| (call.tool_name.as_str(), call.success)).collect();
+    // The two calls of one turn may end in either order, but both before the next turn.
+    assert_eq!(made, [("Write", true), ("Bash", true), ("Bash", true), ("Bash", false), ("Read", true)]);
+    assert_eq!(calls[0].input, json!({"file_path": user.inventory(), "content": "nut\nbolt\n"}));
+    assert!(calls[1..3].iter().any(|call| call.input["command"] == COUNT));
+    assert_eq!(calls[3].input["command"], FAILING);
+    let error = calls[3].error.as_deref().unwrap_or_default();
+    assert!(error.starts_with("Exit code 1") && error.contains("no-such-ledger"), "{error}");
+    assert!(calls.iter().all(|call| call.duration_ms.is_some()), "{calls:?}");
+    assert_eq!(stack.journal().linkage_ratio().await?, Some(1.0));
+    Ok(())
+}
+
+/// The names of the spooled events, in the order in which the server will take them.
+fn fired_events(stack: &Stack) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for path in stack.spooled()? {
+        let envelope: Value = serde_json::from_slice(&std::fs::read(path)?)?;
+        names.push(envelope["event"].as_str().unwrap_or_default().to_owned());
+    }
+    Ok(names)
+}
+
+/// The text of all tool results in a request to the model.
+fn tool_results(request: &Value) -> String {
+    let blocks = request["messages"].as_array().into_iter().flatten().flat_map(|message| message["content"].as_array());
+    let mut text = String::new();
+    for block in blocks.flatten().filter(|block| block["type"] == "tool_result") {
+        match &block["content"] {
+            Value::String(content) => text.push_str(content),
+            Value::Array(parts) => {
+                parts.iter().filter_map(|part| part["text"].as_str()).for_each(|part| text.push_str(part))
+            }
+            _ => {}
+        }
+    }
+    text
+}

@@ -1,0 +1,13 @@
+//! The whole line with real processes: hook, server, database, agent, recall.
+//!
+//! One binary, so that all tests share one Postgres and one link. Each test has a database and a home of its own.
+
+mod auth;
+mod claude;
+mod crash;
+mod home;
+mod hook_to_journal;
+mod mcp;
+mod migrations;
+mod recordings;
+mod spool;

@@ -1,0 +1,186 @@
+//! The recall tools as an agent sees them: over the stdio of the real program, and at the server's `/mcp`.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use tests::conversation::Conversation;
+use tests::mcp_client::{OverHttp, OverStdio, Peer};
+use tests::stack::Stack;
+
+const TOOLS: [&str; 4] = ["get_observations", "save_memory", "search", "timeline"];
+
+/// From the program's start to its answer to `tools/list`.
+const HANDSHAKE: Duration = Duration::from_millis(100);
+
+#[tokio::test]
+async fn lists_its_tools_within_100_ms_of_its_start() -> Result<()> {
+    let stack = Stack::stopped().await?;
+    check_handshake(&stack).await
+}
+
+#[tokio::test]
+async fn lists_its_tools_as_fast_with_the_database_away_and_then_says_so() -> Result<()> {
+    let stack = Stack::stopped().await?;
+    std::fs::write(stack.home().database_url_file(), "postgres://nobody:nothing@127.0.0.1:9/none\n")?;
+    check_handshake(&stack).await?;
+
+    let mut peer = OverStdio::start(stack.home().root()).await?;
+    peer.initialize().await?;
+    let response = peer.call("search", json!({"query": "anything"})).await?;
+    assert_eq!(response["result"]["isError"], true, "{response}");
+    let text = text(&response);
+    assert!(text.contains("database") && text.contains("cargo xtask"), "it says what is away and what to do: {text}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn ends_well_when_its_stdin_closes_before_any_request() -> Result<()> {
+    let stack = Stack::stopped().await?;
+    let status = OverStdio::start(stack.home().root()).await?.close().await?;
+    assert!(status.success(), "it ended with {status}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn ends_well_when_its_stdin_closes_after_use() -> Result<()> {
+    let stack = Stack::stopped().await?;
+    let mut peer = OverStdio::start(stack.home().root()).await?;
+    peer.initialize().await?;
+    let status = peer.close().await?;
+    assert!(status.success(), "it ended with {status}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_tool_works_over_stdio() -> Result<()> {
+    let stack = Stack::running().await?;
+    let mut peer = OverStdio::start(stack.home().root()).await?;
+    let introduction = peer.initialize().await?;
+    assert!(introduction["instructions"].as_str().is_some_and(|text| text.contains("search")), "{introduction}");
+    check_tools(&stack, &mut peer).await
+}
+
+#[tokio::test]
+async fn every_tool_works_over_http() -> Result<()> {
+    let stack = Stack::running().await?;
+    check_tools(&stack, &mut OverHttp::connect(&stack).await?).await
+}
+
+#[tokio::test]
+async fn every_tool_works_over_stdio_without_the_server() -> Result<()> {
+    let stack = Stack::stopped().await?;
+    let mut peer = OverStdio::start(stack.home().root()).await?;
+    peer.initialize().await?;
+    let saved = structured(&peer.call("save_memory", json!({"text": "The quokka test is flaky on Mondays"})).await?)?;
+    let found = structured(&peer.call("search", json!({"query": "quokka"})).await?)?;
+    assert!(found.to_string().contains(saved["id"].as_str().context("an id")?), "{found}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn says_what_is_wrong_with_a_call_over_stdio() -> Result<()> {
+    let stack = Stack::stopped().await?;
+    let mut peer = OverStdio::start(stack.home().root()).await?;
+    peer.initialize().await?;
+    check_refusals(&mut peer).await
+}
+
+#[tokio::test]
+async fn says_what_is_wrong_with_a_call_over_http() -> Result<()> {
+    let stack = Stack::running().await?;
+    check_refusals(&mut OverHttp::connect(&stack).await?).await
+}
+
+#[tokio::test]
+async fn shows_the_same_tools_over_stdio_and_http() -> Result<()> {
+    let stack = Stack::running().await?;
+    let mut stdio = OverStdio::start(stack.home().root()).await?;
+    stdio.initialize().await?;
+    let tools = stdio.request("tools/list", json!({})).await?["result"]["tools"].clone();
+    let over_http = OverHttp::connect(&stack).await?.request("tools/list", json!({})).await?;
+    assert_eq!(over_http["result"]["tools"], tools);
+    insta::assert_json_snapshot!("tools", tools);
+    Ok(())
+}
+
+/// The best of a few starts, because a busy machine's scheduling is not the program's doing.
+async fn check_handshake(stack: &Stack) -> Result<()> {
+    let mut best = Duration::MAX;
+    for _ in 0..5 {
+        let start = Instant::now();
+        let mut peer = OverStdio::start(stack.home().root()).await?;
+        peer.initialize().await?;
+        let answer = peer.request("tools/list", json!({})).await?;
+        best = best.min(start.elapsed());
+        let tools = answer["result"]["tools"].as_array().context("a list of tools")?;
+        let mut names: Vec<_> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
+        names.sort_unstable();
+        assert_eq!(names, TOOLS);
+    }
+    assert!(best < HANDSHAKE, "the fastest of five took {} ms", best.as_millis());
+    Ok(())
+}
+
+/// Uses each tool once, on a journal with one prompt, one call and the note that is saved here.
+async fn check_tools(stack: &Stack, peer: &mut impl Peer) -> Result<()> {
+    let mut session = Conversation::new(stack.scratch());
+    stack.post_bare(&session.asks("Find the axolotl crate")).await?;
+    stack.post_bare(&session.runs("cargo search axolotl").1).await?;
+
+    let note = json!({"text": "The axolotl crate is yanked; use salamander", "title": "Axolotl"});
+    let saved = structured(&peer.call("save_memory", note).await?)?;
+    let note_id = saved["id"].as_str().context("the saved note's id")?.to_owned();
+
+    let found = structured(&peer.call("search", json!({"query": "axolotl", "limit": 10})).await?)?;
+    let hits = found["results"].as_array().context("a list of results")?;
+    let ids: Vec<_> = hits.iter().filter_map(|hit| hit["id"].as_str()).collect();
+    assert_eq!(ids.len(), 3, "the prompt, the call and the note: {found}");
+    assert!(ids.contains(&note_id.as_str()), "{found}");
+
+    let whole = structured(&peer.call("get_observations", json!({"ids": ids})).await?)?.to_string();
+    assert!(whole.contains("Find the axolotl crate") && whole.contains("cargo search axolotl"), "{whole}");
+    assert!(whole.contains("use salamander"), "{whole}");
+
+    let call_id = ids.iter().find(|id| id.starts_with("call")).context("the call's id")?;
+    let around = structured(&peer.call("timeline", json!({"anchor": call_id, "depth_before": 5})).await?)?.to_string();
+    assert!(around.contains("Find the axolotl crate"), "{around}");
+    Ok(())
+}
+
+/// A tool's own refusal is a result that the model can read; an unknown tool is the protocol's error.
+async fn check_refusals(peer: &mut impl Peer) -> Result<()> {
+    for (tool, arguments) in [
+        ("search", json!({})),
+        ("search", json!({"query": 7})),
+        ("search", json!({"query": "  "})),
+        ("search", json!({"query": "x", "dateStart": "the day before yesterday"})),
+        ("get_observations", json!({"ids": ["call-999999999"]})),
+        ("timeline", json!({"anchor": "nonsense"})),
+        ("save_memory", json!({"title": "no text"})),
+    ] {
+        let response = peer.call(tool, arguments.clone()).await?;
+        let refused = response["result"]["isError"] == true || response["error"]["code"] == -32602;
+        assert!(refused, "{tool} with {arguments} gave {response}");
+    }
+    let response = peer.call("forget_everything", json!({})).await?;
+    assert_eq!(response["error"]["code"], -32602, "{response}");
+    let response = peer.call("search", json!({"query": "still there?"})).await?;
+    assert!(response["result"].is_object(), "it goes on after a refusal: {response}");
+    Ok(())
+}
+
+/// The structured content of a call that went well; the text beside it must say the same.
+fn structured(response: &Value) -> Result<Value> {
+    let result = &response["result"];
+    assert_ne!(result["isError"], true, "{response}");
+    let content = result["structuredContent"].clone();
+    assert!(content.is_object(), "{response}");
+    assert!(!text(response).is_empty(), "old clients get text: {response}");
+    Ok(content)
+}
+
+fn text(response: &Value) -> String {
+    let blocks = response["result"]["content"].as_array();
+    blocks.into_iter().flatten().filter_map(|block| block["text"].as_str()).collect()
+}

@@ -1,0 +1,45 @@
+//! One file a command. A command reads its arguments, says what it does, and leaves the doing to `install`, `runtime`
+//! and the other modules.
+
+mod bench;
+mod ci;
+mod doctor;
+mod down;
+mod images;
+mod logs;
+mod migrate;
+mod prepare;
+mod register;
+mod start;
+mod status;
+mod test;
+mod train;
+mod up;
+
+use anyhow::{Context, Result};
+use memory::home::Home;
+
+use crate::cli::{BenchCommand, Command, TrainCommand};
+use crate::output::Printer;
+
+/// Runs a command to its end.
+pub async fn run(command: Command, printer: &Printer) -> Result<()> {
+    let home = Home::locate().context("cannot tell where the installation lies")?;
+    match command {
+        Command::Up(arguments) => up::run(arguments, &home, printer).await,
+        Command::Start => start::run(&home, printer).await,
+        Command::Down(arguments) => down::run(arguments, &home, printer).await,
+        Command::Status(arguments) => status::run(&arguments, &home, printer).await,
+        Command::Doctor(arguments) => doctor::run(&arguments, &home, printer).await,
+        Command::Logs(arguments) => logs::run(&arguments, &home, printer).await,
+        Command::Migrate => migrate::run(&home, printer).await,
+        Command::Register(arguments) => register::register(arguments.agent, &home, printer),
+        Command::Unregister(arguments) => register::unregister(arguments.agent, &home, printer),
+        Command::Images => images::run(&home, printer).await,
+        Command::Test(arguments) => test::run(&arguments.arguments, printer).await,
+        Command::Ci => ci::run(printer).await,
+        Command::Prepare(arguments) => prepare::run(&arguments, printer).await,
+        Command::Bench(BenchCommand::Hook) => bench::hook(&home, printer).await,
+        Command::Train(TrainCommand::Dataset { dry_run }) => train::dataset(dry_run, &home).await,
+    }
+}

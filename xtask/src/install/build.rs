@@ -1,0 +1,89 @@
+//! Builds the programs in release and puts them into `bin`. cargo decides what is stale; programs that did not change
+//! are not touched.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use memory::home::Home;
+use serde::Deserialize;
+use xshell::{Shell, cmd};
+
+use super::layout::PROGRAMS;
+use crate::files::{self, Mode};
+use crate::output::{HintExt, Printer, Verbosity};
+use crate::repository::Repository;
+
+/// Builds everything that an installation runs; cargo's own progress is shown. Gives cargo's target folder.
+pub async fn build(repository: &Repository, printer: &Printer) -> Result<PathBuf> {
+    let (root, verbosity) = (repository.root().to_owned(), printer.verbosity());
+    tokio::task::spawn_blocking(move || build_blocking(&root, verbosity)).await.context("the build was interrupted")?
+}
+
+/// The folder that cargo builds into, wherever its configuration puts it.
+pub fn target_folder(shell: &Shell) -> Result<PathBuf> {
+    #[derive(Deserialize)]
+    struct Metadata {
+        target_directory: PathBuf,
+    }
+    let text = cmd!(shell, "cargo metadata --format-version 1 --no-deps --offline")
+        .quiet()
+        .ignore_stderr()
+        .read()
+        .context("cannot ask cargo for its target folder")?;
+    let metadata: Metadata = serde_json::from_str(&text).context("cannot understand cargo's metadata")?;
+    Ok(metadata.target_directory)
+}
+
+/// Puts the built programs into `bin`; gives the names of those that changed.
+pub fn install_programs(home: &Home, target_folder: &Path) -> Result<Vec<&'static str>> {
+    let mut changed = Vec::new();
+    for program in PROGRAMS {
+        let built = format!("{}{}", program.built, std::env::consts::EXE_SUFFIX);
+        let from = target_folder.join(program.profile).join(built);
+        if files::install(&from, &home.program(program.installed), Mode::Executable)? {
+            changed.push(program.installed);
+        }
+    }
+    Ok(changed)
+}
+
+fn build_blocking(root: &Path, verbosity: Verbosity) -> Result<PathBuf> {
+    let shell = Shell::new().context("cannot start processes here")?;
+    shell.change_dir(root);
+    let quiet = (verbosity == Verbosity::Quiet).then_some("--quiet");
+    let hint = "cargo's messages above say why; a full disk and too little memory are common reasons";
+    // `-p xtask` builds this program for `bin`; the one that runs now is cargo's own debug build.
+    cmd!(shell, "cargo build --release --locked {quiet...} -p server -p mcp -p finetune -p xtask")
+        .quiet()
+        .run()
+        .context("the build failed")
+        .hint(hint)?;
+    cmd!(shell, "cargo build --profile dist --locked {quiet...} -p hooks")
+        .quiet()
+        .run()
+        .context("the build of the hook failed")
+        .hint(hint)?;
+    target_folder(&shell)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn installs_every_program_and_names_only_what_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path().join("home"));
+        crate::install::layout::create(&home).unwrap();
+        for program in PROGRAMS {
+            let built = folder.path().join(program.profile);
+            std::fs::create_dir_all(&built).unwrap();
+            std::fs::write(built.join(format!("{}{}", program.built, std::env::consts::EXE_SUFFIX)), "1").unwrap();
+        }
+        assert_eq!(install_programs(&home, folder.path()).unwrap().len(), PROGRAMS.len());
+        assert!(install_programs(&home, folder.path()).unwrap().is_empty());
+        let server = folder.path().join(format!("release/agent-memory-server{}", std::env::consts::EXE_SUFFIX));
+        std::fs::write(server, "2").unwrap();
+        assert_eq!(install_programs(&home, folder.path()).unwrap(), ["agent-memory-server"]);
+    }
+}

@@ -1,0 +1,142 @@
+//! The folder of an installation and the small files in it: secrets for their owner only, made once and then kept.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use memory::home::{DEFAULT_ADDRESS, Home};
+
+use crate::files;
+
+/// The programs of an installation: what cargo calls them and what they are called in `bin`.
+pub const PROGRAMS: [InstalledProgram; 5] = [
+    InstalledProgram { built: "agent-memory-hook", installed: "agent-memory-hook", profile: "dist" },
+    InstalledProgram { built: "agent-memory-server", installed: "agent-memory-server", profile: "release" },
+    InstalledProgram { built: "agent-memory-mcp", installed: "agent-memory-mcp", profile: "release" },
+    InstalledProgram { built: "agent-memory-finetune", installed: "agent-memory-finetune", profile: "release" },
+    InstalledProgram { built: "xtask", installed: "agent-memory", profile: "release" },
+];
+
+#[derive(Debug, Clone, Copy)]
+pub struct InstalledProgram {
+    pub built: &'static str,
+    pub installed: &'static str,
+    /// The folder below the target folder that cargo builds it into.
+    pub profile: &'static str,
+}
+
+/// Creates the folders and the token of an installation; what is there already stays.
+pub fn create(home: &Home) -> Result<()> {
+    let folders = [home.bin(), home.spool(), home.spool().join("rejected"), home.run(), home.logs(), home.models()];
+    files::create_private_folder(home.root())?;
+    for folder in folders {
+        // The spool may belong to the server's user by now: what exists keeps its owner and mode.
+        if !folder.is_dir() {
+            files::create_private_folder(&folder)?;
+        }
+    }
+    if files::read_if_there(&home.token_file())?.is_none_or(|token| token.trim().is_empty()) {
+        files::write_private(&home.token_file(), &format!("{}\n", files::random_secret()?))?;
+    }
+    Ok(())
+}
+
+/// Where the server shall listen: the port that was asked for, else where it listened before, else the default.
+pub fn choose_address(home: &Home, port: Option<u16>) -> Result<SocketAddr> {
+    match port {
+        Some(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        None if home.address_file().exists() => home.address().context("cannot tell where the server listens"),
+        None => Ok(DEFAULT_ADDRESS.parse().expect("the default address is a constant that parses")),
+    }
+}
+
+/// Leaves behind how the services are started without cargo: by the hook after a reboot, or by hand.
+pub fn write_start_command(home: &Home) -> Result<()> {
+    let program = home.program("agent-memory");
+    let command = format!("{}\nstart\n--quiet\n", program.display());
+    files::write_private_if_changed(&home.start_command_file(), &command).map(drop)
+}
+
+/// The lock that commands which start or stop something take.
+pub fn lock_file(home: &Home) -> PathBuf {
+    home.run().join("lock")
+}
+
+/// Removes all that an installation consists of but its lock, which the caller holds. Only what is ours by name goes:
+/// a home that was pointed at a folder with other things in it keeps them.
+pub fn remove(home: &Home) -> Result<()> {
+    let ours = [
+        home.start_command_file(),
+        home.root().join("start-attempt"),
+        home.bin(),
+        home.spool(),
+        home.logs(),
+        home.models(),
+        home.postgres(),
+        home.downloads(),
+        home.database_url_file(),
+        home.address_file(),
+        home.token_file(),
+        home.installation_file(),
+    ];
+    for path in ours {
+        files::remove(&path)?;
+    }
+    Ok(())
+}
+
+/// Removes the lock, its folder, and the home itself where nothing else is in it.
+pub fn remove_lock(home: &Home) -> Result<()> {
+    files::remove(&home.run())?;
+    // It may hold what is not ours; then it stays.
+    drop(std::fs::remove_dir(home.root()));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_the_token_it_has_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path().join("home"));
+        create(&home).unwrap();
+        let token = home.token().unwrap();
+        create(&home).unwrap();
+        assert_eq!(home.token().unwrap(), token);
+        assert_eq!(token.len(), 64);
+    }
+
+    #[test]
+    fn keeps_the_port_unless_another_is_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path());
+        assert_eq!(choose_address(&home, None).unwrap().to_string(), DEFAULT_ADDRESS);
+        std::fs::write(home.address_file(), "127.0.0.1:4000\n").unwrap();
+        assert_eq!(choose_address(&home, None).unwrap().port(), 4000);
+        assert_eq!(choose_address(&home, Some(5000)).unwrap().to_string(), "127.0.0.1:5000");
+    }
+
+    #[test]
+    fn the_start_command_names_the_installed_copy_line_by_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path());
+        write_start_command(&home).unwrap();
+        let text = std::fs::read_to_string(home.start_command_file()).unwrap();
+        assert_eq!(text.lines().next(), home.program("agent-memory").to_str());
+        assert_eq!(text.lines().nth(1), Some("start"));
+    }
+
+    #[test]
+    fn removes_what_is_its_own_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path().join("home"));
+        create(&home).unwrap();
+        std::fs::write(home.root().join("letter.txt"), "dear").unwrap();
+        remove(&home).unwrap();
+        remove_lock(&home).unwrap();
+        let left: Vec<_> = std::fs::read_dir(home.root()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["letter.txt"]);
+    }
+}

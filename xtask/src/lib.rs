@@ -1,0 +1,16 @@
+//! The operator's program as a library: `main.rs` runs it, and `tests` takes the embedded Postgres from it.
+//!
+//! `cli` names every command, `commands` holds one file a command, `install` builds, downloads and lays out,
+//! `runtime` starts and stops, `output` talks to the operator.
+
+pub mod bench;
+pub mod cli;
+pub mod commands;
+pub mod files;
+pub mod health;
+pub mod install;
+pub mod journal;
+pub mod output;
+pub mod register;
+pub mod repository;
+pub mod runtime;

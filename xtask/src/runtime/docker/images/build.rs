@@ -1,0 +1,107 @@
+//! One build by the engine, told as a step. An image carries the digest of what it was built from, so that what is up to
+//! date is left alone.
+
+use std::collections::{HashMap, VecDeque};
+
+use anyhow::{Result, anyhow};
+use bollard::query_parameters::{BuildImageOptionsBuilder, PruneImagesOptionsBuilder};
+use futures_util::StreamExt;
+
+use super::Rebuild;
+use super::context::BuildContext;
+use crate::output::{HintExt, Printer};
+use crate::runtime::docker::engine::{Engine, EngineContext, if_there};
+
+/// The label that holds the digest of an image's build context.
+const SOURCE_LABEL: &str = "agent-memory.source";
+/// How much of a failed build is shown.
+const SHOWN_LINES: usize = 15;
+
+/// One image to build.
+#[derive(Debug)]
+pub struct Recipe<'a> {
+    pub tag: &'a str,
+    /// In a sentence: `the Postgres image`.
+    pub what: &'a str,
+    pub dockerfile: &'a str,
+    pub context: BuildContext,
+    pub arguments: HashMap<String, String>,
+}
+
+/// Whether the image is there and was built from this context.
+pub async fn is_current(engine: &Engine, tag: &str, context: &BuildContext, rebuild: Rebuild) -> Result<bool> {
+    if rebuild == Rebuild::Always {
+        return Ok(false);
+    }
+    let image = if_there(engine.docker.inspect_image(tag).await).doing(format!("look for the image {tag}"))?;
+    let labels = image.and_then(|image| image.config).and_then(|config| config.labels);
+    Ok(labels.is_some_and(|labels| labels.get(SOURCE_LABEL) == Some(&context.digest())))
+}
+
+pub async fn build(engine: &Engine, printer: &Printer, recipe: Recipe<'_>) -> Result<()> {
+    let step = printer.step(format!("Building {}", recipe.what));
+    let mut arguments = proxies();
+    arguments.extend(recipe.arguments);
+    let options = BuildImageOptionsBuilder::default()
+        .t(recipe.tag)
+        .dockerfile(recipe.dockerfile)
+        .buildargs(&arguments)
+        .labels(&HashMap::from([(SOURCE_LABEL.to_owned(), recipe.context.digest())]))
+        // The host's own way out: its name server, its routes, a proxy on its loopback.
+        .networkmode("host")
+        .rm(true)
+        .forcerm(true)
+        .build();
+    let tar = bollard::body_full(recipe.context.into_tar()?.into());
+    let mut events = std::pin::pin!(engine.docker.build_image(options, None, Some(tar)));
+    let mut last_lines = VecDeque::new();
+    while let Some(event) = events.next().await {
+        let event = match event {
+            Err(bollard::errors::Error::DockerStreamError { error }) => return Err(failed(recipe.what, &last_lines, &error)),
+            event => event.doing(format!("build {}", recipe.what))?,
+        };
+        if let Some(message) = event.error_detail.and_then(|detail| detail.message) {
+            return Err(failed(recipe.what, &last_lines, &message));
+        }
+        for line in event.stream.iter().flat_map(|text| text.lines()).filter(|line| !line.trim().is_empty()) {
+            step.say(format!("Building {}: {}", recipe.what, short(line)));
+            printer.detail(line);
+            last_lines.push_back(line.to_owned());
+            if last_lines.len() > SHOWN_LINES {
+                last_lines.pop_front();
+            }
+        }
+    }
+    step.done(format!("Built {} ({})", recipe.what, recipe.tag));
+    Ok(())
+}
+
+/// Removes images of ours that have lost their tag to a newer one and that no container uses.
+pub async fn remove_replaced(engine: &Engine) -> Result<()> {
+    let filters = HashMap::from([
+        ("dangling".to_owned(), vec!["true".to_owned()]),
+        ("label".to_owned(), vec![SOURCE_LABEL.to_owned()]),
+    ]);
+    let options = PruneImagesOptionsBuilder::default().filters(&filters).build();
+    engine.docker.prune_images(Some(options)).await.doing("remove replaced images").map(drop)
+}
+
+fn failed(what: &str, last_lines: &VecDeque<String>, message: &str) -> anyhow::Error {
+    let lines: Vec<_> = last_lines.iter().map(String::as_str).collect();
+    let result: Result<()> = Err(anyhow!("{}\n{}", message.trim(), lines.join("\n")).context(format!("cannot build {what}")));
+    let hinted = result.hint("the lines above are the build's last; packages come from Debian's mirrors, so check network and proxy");
+    hinted.expect_err("it was made as an error")
+}
+
+/// The proxies of this process, under the names that every Dockerfile knows without declaring them.
+#[allow(clippy::disallowed_methods, reason = "no setting of ours: what the host's programs are told is told to the build")]
+fn proxies() -> HashMap<String, String> {
+    ["http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"]
+        .into_iter()
+        .filter_map(|name| std::env::var(name).ok().map(|value| (name.to_owned(), value)))
+        .collect()
+}
+
+fn short(line: &str) -> String {
+    line.trim().chars().take(60).collect()
+}

@@ -1,0 +1,170 @@
+//! The Docker runtime: database and server as containers, made from compose/compose.yaml through the engine's API. The
+//! functions here are what the commands call; each asks the engine that answers and fails with a hint where none does.
+
+mod description;
+mod engine;
+mod health;
+mod images;
+mod interpolation;
+mod mapping;
+mod observe;
+mod ownership;
+mod ports;
+mod project;
+mod secrets;
+mod stack;
+mod teardown;
+mod values;
+
+use anyhow::{Context, Result};
+use memory::home::Home;
+
+use self::secrets::Secrets;
+use self::stack::{Made, Plan};
+use self::values::Values;
+use super::{LogRequest, ServiceState};
+use crate::files;
+use crate::output::{HintExt, Printer};
+
+pub use self::engine::{Engine, NoEngine, detect};
+pub use self::images::{Images, Rebuild, ServerSource};
+
+/// The services' names in compose.yaml.
+const DATABASE: &str = "database";
+const SERVER: &str = "server";
+
+/// What `up` is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct UpOptions<'a> {
+    /// The server's port on 127.0.0.1.
+    pub port: u16,
+    pub server: ServerSource<'a>,
+}
+
+/// Where an installation in containers is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stack {
+    pub project: String,
+    pub server_port: u16,
+    pub database_port: u16,
+}
+
+/// Makes images where they are missing or stale, then the stack; waits until both containers are healthy. Writes
+/// `database-url`. The home and its token must be there. A second call changes nothing.
+pub async fn up(home: &Home, printer: &Printer, options: UpOptions<'_>) -> Result<Stack> {
+    let engine = engine::require().await?;
+    let before = Values::read(home)?;
+    if before.as_ref().is_none_or(|before| before.server_port != options.port) {
+        ports::require_free(options.port)?;
+    }
+    let images = images::ensure(&engine, printer, options.server, Rebuild::IfStale).await?;
+    let values = Values {
+        project: project::of(&engine, home).await?,
+        home: values::absolute(home)?,
+        container_user: ownership::match_with(home, engine.rootless)?.container_user,
+        server_port: options.port,
+        database_port: ports::for_database(before.map(|before| before.database_port))?,
+        images,
+    };
+    raise(&engine, home, printer, &values).await?;
+    // Until now the containers that a new image has replaced may have held on to the old one.
+    images::remove_replaced(&engine).await?;
+    Ok(Stack { project: values.project, server_port: values.server_port, database_port: values.database_port })
+}
+
+/// Starts what the last `up` installed: builds nothing, pulls nothing.
+pub async fn start(home: &Home, printer: &Printer) -> Result<()> {
+    let values = Values::read(home)?.context("no containers are installed in this home").hint("run `cargo xtask up`")?;
+    raise(&engine::require().await?, home, printer, &values).await
+}
+
+/// Removes containers and network, keeps the data; says whether there was anything to remove.
+pub async fn down(home: &Home, printer: &Printer) -> Result<bool> {
+    teardown::down(&engine::require().await?, home, printer).await
+}
+
+/// Removes containers, network and volume: every memory in it is gone. Images stay. Ask before.
+pub async fn purge(home: &Home, printer: &Printer) -> Result<()> {
+    teardown::purge(&engine::require().await?, home, printer).await
+}
+
+pub async fn state(home: &Home) -> Result<Vec<ServiceState>> {
+    observe::state(&engine::require().await?, home).await
+}
+
+pub async fn logs(home: &Home, printer: &Printer, request: &LogRequest) -> Result<()> {
+    observe::logs(&engine::require().await?, home, printer, request).await
+}
+
+/// Makes all images; what is up to date is left alone unless asked otherwise.
+pub async fn images(printer: &Printer, server: ServerSource<'_>, rebuild: Rebuild) -> Result<Images> {
+    images::ensure(&engine::require().await?, printer, server, rebuild).await
+}
+
+/// Makes sure of a Postgres image with pgvector and gives its reference, `name:tag`. With `POSTGRES_PASSWORD` (and
+/// `POSTGRES_USER`, `POSTGRES_DB`) in its environment a container of it listens on 5432.
+pub async fn ensure_postgres_image(printer: &Printer) -> Result<&'static str> {
+    images::ensure_postgres(&engine::require().await?, printer).await
+}
+
+async fn raise(engine: &Engine, home: &Home, printer: &Printer, values: &Values) -> Result<()> {
+    let secrets = Secrets::of(home)?;
+    let description = values.describe()?;
+    secrets::check_all_are_written(&description, &secrets)?;
+    share_files(home, engine, &secrets)?;
+    let mut made = Made::default();
+    let plan = Plan {
+        engine,
+        home_path: values.home.clone(),
+        printer,
+        description,
+        secrets,
+        server_port: values.server_port,
+    };
+    let database_url = format!("{}\n", plan.secrets.database_url_on_host(values.database_port));
+    let written = made
+        .write_file(home.database_url_file(), &database_url)
+        .and_then(|()| made.write_file(values::file(home), &values.to_env_file()));
+    let raised = match written {
+        Ok(()) => stack::raise(&plan, &mut made).await,
+        failed => failed,
+    };
+    if raised.is_err() {
+        made.undo(engine).await;
+    }
+    raised
+}
+
+/// Gives the containers what they share with the host, and keeps everyone else out.
+fn share_files(home: &Home, engine: &Engine, secrets: &Secrets) -> Result<()> {
+    let owners = ownership::match_with(home, engine.rootless)?;
+    secrets.write(home, &owners)?;
+    for folder in [home.spool(), home.models()] {
+        std::fs::create_dir_all(&folder).with_context(|| format!("cannot create `{}`", folder.display()))?;
+    }
+    files::create_private_folder(&home.spool())?;
+    files::create_private_folder(&home.spool().join("rejected"))?;
+    if let Some(owner) = owners.server {
+        ownership::give_all(&home.spool(), owner)?;
+        if ownership::owner_of(&home.models()).ok().flatten() != Some(owner) {
+            ownership::let_read_all(&home.models())?;
+        }
+    }
+    Ok(())
+}
+
+/// The networks' names in the description, without a project.
+fn networks(home: &Home) -> Result<Vec<String>> {
+    Ok(described(home)?.networks.into_keys().collect())
+}
+
+/// The volumes' names in the description, without a project.
+fn volumes(home: &Home) -> Result<Vec<String>> {
+    Ok(described(home)?.volumes.into_keys().collect())
+}
+
+/// The description for its names alone: the values may never have been chosen.
+fn described(home: &Home) -> Result<description::Description> {
+    let home_path = values::absolute(home)?;
+    description::Description::ours(&[("AGENT_MEMORY_HOME".to_owned(), home_path)].into())
+}

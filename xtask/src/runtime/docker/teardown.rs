@@ -1,0 +1,71 @@
+//! Taking the stack down: containers and network; with the data if that is asked for. Images stay.
+
+use std::collections::HashMap;
+
+use anyhow::Result;
+use bollard::query_parameters::ListContainersOptionsBuilder;
+use memory::home::Home;
+
+use super::engine::{Engine, EngineContext, if_there};
+use super::mapping::{HOME_LABEL, PROJECT_LABEL, SERVICE_LABEL, qualified};
+use super::{project, secrets, stack, values};
+use crate::files;
+use crate::output::Printer;
+
+/// A container of the project, whatever its state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    pub service: String,
+    pub container: String,
+}
+
+/// Stops and removes containers and network; says whether there was anything.
+pub async fn down(engine: &Engine, home: &Home, printer: &Printer) -> Result<bool> {
+    let project = project::of(engine, home).await?;
+    let mut anything = false;
+    for member in members(engine, home, &project).await? {
+        let step = printer.step(format!("Stopping the {}'s container", member.service));
+        anything |= stack::remove(engine, &member.container).await?;
+        step.done(format!("Stopped and removed the {}'s container", member.service));
+    }
+    for network in super::networks(home)? {
+        let removed = engine.docker.remove_network(&qualified(&project, &network)).await;
+        anything |= if_there(removed).doing(format!("remove the network {network}"))?.is_some();
+    }
+    Ok(anything)
+}
+
+/// What `down` does, and then the data: every memory is gone.
+pub async fn purge(engine: &Engine, home: &Home, printer: &Printer) -> Result<()> {
+    let project = project::of(engine, home).await?;
+    down(engine, home, printer).await?;
+    for volume in super::volumes(home)? {
+        let volume = qualified(&project, &volume);
+        let removed = engine.docker.remove_volume(&volume, None::<bollard::query_parameters::RemoveVolumeOptions>).await;
+        if if_there(removed).doing(format!("remove the volume {volume}"))?.is_some() {
+            printer.note(format_args!("Removed the volume {volume} with all its data"));
+        }
+    }
+    files::remove(&secrets::folder(home))?;
+    files::remove(&values::file(home))?;
+    Ok(())
+}
+
+/// The project's containers, the server before its database.
+pub async fn members(engine: &Engine, home: &Home, project: &str) -> Result<Vec<Member>> {
+    let home_path = values::absolute(home)?;
+    let labels = vec![format!("{PROJECT_LABEL}={project}"), format!("{HOME_LABEL}={home_path}")];
+    let filters = HashMap::from([("label".to_owned(), labels)]);
+    let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
+    let found = engine.docker.list_containers(Some(options)).await.doing("list the containers")?;
+    let mut members: Vec<_> = found
+        .into_iter()
+        .filter_map(|container| {
+            let service = container.labels.as_ref()?.get(SERVICE_LABEL)?.clone();
+            let name = container.names?.into_iter().next()?;
+            Some(Member { service, container: name.trim_start_matches('/').to_owned() })
+        })
+        .collect();
+    members.sort_by_key(|member| member.service == super::DATABASE);
+    Ok(members)
+}
