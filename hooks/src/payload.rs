@@ -1,15 +1,16 @@
 //! The agent's event as it stands on stdin: read whole, freed of what stands before its first brace, never parsed.
 
 use std::io::{self, IsTerminal, Read};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(unix)]
 use std::time::Duration;
 
 /// An event larger than this is dropped: it would hold the agent up, and the server would not take it.
 pub(crate) const MAX_PAYLOAD_BYTES: usize = 32 * 1024 * 1024;
 
-/// After this long without the end of stdin the agent has forgotten to close it. Agents write an event at once.
-const STDIN_PATIENCE: Duration = Duration::from_secs(5);
+/// After this long without a byte, or without the end, the agent has forgotten to close stdin. Agents write an event at
+/// once, and those that have a time limit for hooks end them themselves after a little more.
+#[cfg(unix)]
+const STDIN_PATIENCE: Duration = Duration::from_secs(4);
 
 /// The event on stdin; `None` where there is none, or one that is too large or cannot be read.
 pub(crate) fn read_stdin() -> Option<String> {
@@ -17,19 +18,11 @@ pub(crate) fn read_stdin() -> Option<String> {
     if stdin.is_terminal() {
         return None;
     }
-    let whole = Arc::new(AtomicBool::new(false));
-    let seen = Arc::clone(&whole);
-    // Reading cannot be given a deadline, so the process is. Costs less than the scatter of starting a process. Where no
-    // thread can be had, the agent's own deadline has to do.
-    let _ = std::thread::Builder::new().stack_size(16 * 1024).spawn(move || {
-        std::thread::sleep(STDIN_PATIENCE);
-        if !seen.load(Ordering::Acquire) {
-            std::process::exit(0);
-        }
-    });
-    let payload = read(stdin.lock());
-    whole.store(true, Ordering::Release);
-    payload
+    #[cfg(unix)]
+    if let Some(socket) = unix::socket_of(&stdin) {
+        return read(socket);
+    }
+    read(stdin.lock())
 }
 
 fn read(source: impl Read) -> Option<String> {
@@ -42,6 +35,40 @@ fn read(source: impl Read) -> Option<String> {
     let object = bytes[start..].trim_ascii_end();
     // Bytes that are no UTF-8 would make the whole envelope unreadable; replaced, they cost only themselves.
     Some(String::from_utf8_lossy(object).into_owned())
+}
+
+/// Agents that run on Node.js or Bun, Claude Code among them, give their hooks a socket for stdin, and a socket can be
+/// read under a deadline. A pipe cannot without a second thread, which costs a tenth of the whole program: there the
+/// agent's own limit has to do.
+#[cfg(unix)]
+mod unix {
+    use std::io::{self, Read, Stdin};
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+    use std::time::Instant;
+
+    use super::STDIN_PATIENCE;
+
+    pub(super) struct TimedSocket {
+        socket: UnixStream,
+        deadline: Instant,
+    }
+
+    pub(super) fn socket_of(stdin: &Stdin) -> Option<TimedSocket> {
+        let socket = UnixStream::from(stdin.as_fd().try_clone_to_owned().ok()?);
+        // Setting it is also how to find that this is no socket.
+        socket.set_read_timeout(Some(STDIN_PATIENCE)).ok()?;
+        Some(TimedSocket { socket, deadline: Instant::now() + STDIN_PATIENCE })
+    }
+
+    impl Read for TimedSocket {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            if Instant::now() >= self.deadline {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            self.socket.read(buffer)
+        }
+    }
 }
 
 #[cfg(test)]

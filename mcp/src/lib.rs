@@ -1,1 +1,18 @@
-//! To be written.
+//! Recall over the Model Context Protocol: one set of tools, over stdio in `agent-memory-mcp` and at `/mcp` in the server.
+//!
+//! [`Tools`] is the tool set, and finding and saving are `memory`'s. This crate reads arguments as models write them, frames
+//! what was found as data, and turns every failure into a text that says what to do.
+
+mod arguments;
+mod database;
+mod dates;
+mod error;
+mod http;
+mod replies;
+mod tools;
+mod vectors;
+
+pub use database::Installation;
+pub use http::{HttpService, http_service};
+pub use tools::Tools;
+pub use vectors::{QueryVectors, ServerVectors};

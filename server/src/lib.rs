@@ -1,1 +1,90 @@
-//! To be written.
+//! The server: takes events in, drains the spool, works the queue, and serves recall, on a loopback address.
+//!
+//! [`serve`] takes the listener and the shutdown from its caller, so that tests bind port 0 and stop it when they like.
+
+mod auth;
+mod config;
+mod counters;
+mod database;
+mod error;
+mod observe;
+mod router;
+mod routes;
+mod spool;
+mod writer;
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use memory::embed::{EmbedDocuments, Embedder};
+use memory::queue::Worker;
+use memory::store::Db;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use config::{Arguments, Config};
+pub use observe::check_health;
+
+use counters::Counters;
+use database::Database;
+use spool::Spool;
+use writer::Writer;
+
+/// What the routes share. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct App {
+    pub(crate) db: Db,
+    pub(crate) database: Database,
+    pub(crate) embedder: Embedder,
+    pub(crate) writer: Writer,
+    pub(crate) spool: Spool,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) token: auth::Token,
+}
+
+/// Serves until `shutdown` is cancelled, then finishes what is in hand. An error is one that waiting would not mend: a schema
+/// newer than this program, a database without pgvector.
+pub async fn serve(config: Config, listener: TcpListener, shutdown: CancellationToken) -> anyhow::Result<()> {
+    let db = memory::store::connect_lazily(&config.database_url).context("reading the database URL")?;
+    let tasks = TaskTracker::new();
+    let (writer, write_loop) = Writer::new(db.clone());
+    let app = App {
+        database: Database::default(),
+        embedder: Embedder::over(config.models.clone()),
+        spool: Spool::at(config.spool.clone()),
+        counters: Arc::default(),
+        token: auth::Token::new(&config.token),
+        writer,
+        db,
+    };
+    tasks.spawn(write_loop);
+    let background = tasks.spawn({
+        let (app, shutdown) = (app.clone(), shutdown.clone());
+        async move { work(app, &shutdown).await.inspect_err(|_| shutdown.cancel()) }
+    });
+    tasks.close();
+
+    let address = listener.local_addr().context("reading the address that was bound")?;
+    tracing::info!(server.address = %address, version = env!("CARGO_PKG_VERSION"), "listening");
+    let routes = router::router(app, shutdown.child_token());
+    let served = axum::serve(listener, routes).with_graceful_shutdown(shutdown.clone().cancelled_owned()).await;
+    shutdown.cancel();
+    // The router and the background held the writer: without them the write loop ends after its last batch.
+    let worked = background.await.context("the background work broke off")?;
+    tasks.wait().await;
+    tracing::info!("stopped");
+    served.context("serving HTTP")?;
+    worked
+}
+
+/// Everything that happens without a request: the schema, then the spool and the queue.
+async fn work(app: App, shutdown: &CancellationToken) -> anyhow::Result<()> {
+    let App { db, database, embedder, writer, spool, counters, .. } = app;
+    if database.prepare(&db, shutdown).await?.is_none() {
+        return Ok(());
+    }
+    let worker = Worker::new(db.clone(), EmbedDocuments { db, embedder });
+    tokio::join!(spool.drain_until(&writer, &counters, shutdown), worker.run(shutdown.clone()));
+    Ok(())
+}

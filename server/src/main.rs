@@ -1,1 +1,83 @@
-fn main() {}
+//! The program: reads its arguments, sets up logging, binds, and serves until it is told to stop.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Parser as _;
+use server::{Arguments, check_health, serve};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+/// What is in hand when the stop comes gets this long.
+const STOP_DEADLINE: Duration = Duration::from_secs(10);
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_env_filter(
+            EnvFilter::builder()
+                .with_env_var("AGENT_MEMORY_LOG")
+                .try_from_env()
+                .unwrap_or_else(|_| EnvFilter::new("info,sqlx::postgres::notice=warn")),
+        )
+        .init();
+    match run(arguments).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let hint = error.downcast_ref::<memory::store::ConnectError>().map(memory::store::ConnectError::hint);
+            tracing::error!(error = format!("{error:#}"), hint, "the server cannot run");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let address = arguments.address()?;
+    if arguments.check_health {
+        return check_health(address);
+    }
+    if arguments.migrate {
+        let config = arguments.resolve()?;
+        let db = memory::store::connect(&config.database_url).await?;
+        return Ok(memory::store::migrate(&db).await?);
+    }
+    let config = arguments.resolve()?;
+    let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
+    let shutdown = CancellationToken::new();
+    let mut serving = tokio::spawn(serve(config, listener, shutdown.clone()));
+    tokio::select! {
+        ended = &mut serving => return ended.context("the server's task ended")?,
+        () = stop_signal() => shutdown.cancel(),
+    }
+    match tokio::time::timeout(STOP_DEADLINE, serving).await {
+        Ok(ended) => ended.context("the server's task ended")?,
+        Err(_) => {
+            tracing::warn!("stopped without waiting for the last requests");
+            Ok(())
+        }
+    }
+}
+
+/// Ctrl-C, or the signal by which services are stopped.
+async fn stop_signal() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    // Without the signal handlers only a kill stops the server, which loses nothing.
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}

@@ -176,7 +176,18 @@ pub struct PrepareArgs {
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
     /// The hook's wall time against an empty process and `node -e 0`
-    Hook,
+    Hook(BenchHookArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct BenchHookArgs {
+    /// How often each program is run
+    #[arg(long, default_value_t = 300)]
+    pub rounds: usize,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Subcommand)]

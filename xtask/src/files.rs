@@ -110,6 +110,18 @@ pub fn tail(path: &Path, lines: usize) -> String {
     all[all.len().saturating_sub(lines)..].join("\n")
 }
 
+/// Where downloads that outlive a test run are kept: `agent-memory` in the user's folder for caches.
+pub fn cache_folder() -> Result<PathBuf> {
+    let shell = xshell::Shell::new().context("the working folder is gone")?;
+    let folder = |name, below: &str| {
+        shell.var_os(name).filter(|value| !value.is_empty()).map(|value| PathBuf::from(value).join(below))
+    };
+    folder("XDG_CACHE_HOME", "agent-memory")
+        .or_else(|| folder("LOCALAPPDATA", "agent-memory/cache"))
+        .or_else(|| folder("HOME", ".cache/agent-memory"))
+        .context("no folder for caches: neither XDG_CACHE_HOME nor HOME is set")
+}
+
 /// 32 random bytes in hex: a token or a password.
 pub fn random_secret() -> Result<String> {
     let mut bytes = [0_u8; 32];

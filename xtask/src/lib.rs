@@ -3,7 +3,7 @@
 //! `cli` names every command, `commands` holds one file a command, `install` builds, downloads and lays out,
 //! `runtime` starts and stops, `output` talks to the operator.
 
-pub mod bench;
+mod bench;
 pub mod cli;
 pub mod commands;
 pub mod files;
@@ -11,6 +11,6 @@ pub mod health;
 pub mod install;
 pub mod journal;
 pub mod output;
-pub mod register;
+// pub mod register;
 pub mod repository;
 pub mod runtime;

@@ -1,7 +1,12 @@
 //! Whatever stands on stdin, or does not.
 
+#[cfg(unix)]
+use std::io::Write;
+#[cfg(unix)]
+use std::os::{fd::OwnedFd, unix::net::UnixStream};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+#[cfg(unix)]
+use std::time::Instant;
 
 use crate::support::{FakeServer, Folder, hook_in, run};
 
@@ -58,15 +63,30 @@ fn brings_twenty_megabytes_to_the_server_or_the_spool() {
     assert!(is_with_server || home.spooled().len() > 20_000_000);
 }
 
+/// What Node.js and Bun give a child for stdin.
+#[cfg(unix)]
+#[test]
+fn reads_an_event_from_a_socket() {
+    let home = Folder::home_without_server();
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let mut child = hook_in(&home, "PostToolUse").stdin(OwnedFd::from(theirs)).spawn().unwrap();
+    ours.write_all(&object_of(1_000_000)).unwrap();
+    drop(ours);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(home.spooled().len() > 1_000_000);
+}
+
+#[cfg(unix)]
 #[test]
 fn gives_up_on_an_agent_that_does_not_close_stdin() {
     let home = Folder::home_without_server();
     let start = Instant::now();
-    let mut child = hook_in(&home, "PostToolUse").stdin(Stdio::piped()).spawn().unwrap();
-    let stdin = child.stdin.take();
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let mut child = hook_in(&home, "PostToolUse").stdin(OwnedFd::from(theirs)).spawn().unwrap();
+    ours.write_all(b"{\"a\":1}").unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    assert!(start.elapsed() < Duration::from_secs(9), "{:?}", start.elapsed());
-    drop(stdin);
+    assert!((4..9).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+    assert_eq!(home.spooled_names(), [""; 0], "what is not known to be whole is no event");
 }
 
 fn object_of(size_bytes: usize) -> Vec<u8> {

@@ -127,3 +127,21 @@ async fn release(db: &Db, worker: &str, ids: &[JobId]) -> Result<(), QueueError>
     .await?;
     Ok(())
 }
+
+/// How much waits, and how much was given up on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Depth {
+    pub pending: i64,
+    pub dead: i64,
+}
+
+pub async fn depth(db: &Db) -> Result<Depth, QueueError> {
+    let depth = sqlx::query_as!(
+        Depth,
+        r#"select count(*) filter (where status = 'pending') as "pending!", count(*) filter (where status = 'dead') as "dead!"
+           from mem_observation_queue"#
+    )
+    .fetch_one(db)
+    .await?;
+    Ok(depth)
+}

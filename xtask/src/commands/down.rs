@@ -6,6 +6,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use memory::home::Home;
 
 use crate::cli::DownArgs;
+use crate::files;
 use crate::install::layout;
 use crate::output::{Printer, hinted};
 use crate::runtime::lock::Lock;
@@ -23,6 +24,8 @@ pub(super) async fn run(arguments: DownArgs, home: &Home, printer: &Printer) -> 
     let step = printer.step("Stopping agent-memory");
     runtime::stop(&installation, home, printer).await?;
     step.done("Stopped agent-memory; no process and no port of it is left,");
+    // Else the next session's hook would start what the operator has stopped; `up` leaves the file behind again.
+    files::remove(&home.start_command_file())?;
     if arguments.purge {
         super::register::unregister_quietly(home, printer)?;
         let step = printer.step("Removing the data");

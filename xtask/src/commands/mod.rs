@@ -35,11 +35,11 @@ pub async fn run(command: Command, printer: &Printer) -> Result<()> {
         Command::Migrate => migrate::run(&home, printer).await,
         Command::Register(arguments) => register::register(arguments.agent, &home, printer),
         Command::Unregister(arguments) => register::unregister(arguments.agent, &home, printer),
-        Command::Images => images::run(&home, printer).await,
+        Command::Images => images::run(printer).await,
         Command::Test(arguments) => test::run(&arguments.arguments, printer).await,
         Command::Ci => ci::run(printer).await,
         Command::Prepare(arguments) => prepare::run(&arguments, printer).await,
-        Command::Bench(BenchCommand::Hook) => bench::hook(&home, printer).await,
+        Command::Bench(BenchCommand::Hook(arguments)) => bench::hook(&arguments, printer).await,
         Command::Train(TrainCommand::Dataset { dry_run }) => train::dataset(dry_run, &home).await,
     }
 }

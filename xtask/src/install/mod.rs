@@ -6,4 +6,5 @@ pub mod downloads;
 pub mod layout;
 pub mod model;
 pub mod pins;
+pub mod summary;
 pub mod wheel;

@@ -31,6 +31,12 @@ impl Target {
     pub const fn host() -> Self {
         Self { os: consts::OS, arch: consts::ARCH }
     }
+
+    /// What runs in the containers of an engine on that architecture: always Linux.
+    pub fn container(architecture: &str) -> Self {
+        let arch = if architecture == "aarch64" { "aarch64" } else { "x86_64" };
+        Self { os: "linux", arch }
+    }
 }
 
 /// One wheel, pinned.

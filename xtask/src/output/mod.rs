@@ -27,6 +27,20 @@ pub enum Verbosity {
     Verbose,
 }
 
+/// For whom to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    Text,
+    Json,
+}
+
+impl Form {
+    /// The form that the flag `--json` asks for.
+    pub fn of_flag(json: bool) -> Self {
+        if json { Self::Json } else { Self::Text }
+    }
+}
+
 /// The one way out for text. Clones are cheap and write to the same terminal.
 #[derive(Debug, Clone)]
 pub struct Printer {

@@ -5,17 +5,22 @@
 pub mod docker;
 pub mod embedded;
 pub mod external;
+pub mod lock;
 pub mod postgres_url;
 pub mod process;
 pub mod server;
 
 use std::fmt::{self, Display};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use chrono::{DateTime, Utc};
 use memory::home::Home;
 use serde::{Deserialize, Serialize};
+
+use embedded::InstalledPostgres;
+use server::{Server, Started};
 
 use crate::cli::Service;
 use crate::files;
@@ -115,4 +120,89 @@ pub struct LogRequest {
     pub service: Option<Service>,
     pub follow: bool,
     pub lines: usize,
+}
+
+/// Starts what is installed; what runs already is left alone.
+pub async fn start(installation: &Installation, home: &Home, printer: &Printer) -> Result<()> {
+    match installation.runtime {
+        RuntimeKind::Docker => docker::start(&docker::require().await?, home, printer).await,
+        RuntimeKind::Embedded => start_embedded(installation.address, home, printer).await,
+        RuntimeKind::External => start_server(installation.address, home, printer).await,
+    }
+}
+
+/// Starts the embedded Postgres, leaves its URL behind, and starts the server. Of the two, what had to be started is
+/// stopped again where the server does not come up.
+pub async fn start_embedded(address: SocketAddr, home: &Home, printer: &Printer) -> Result<()> {
+    let postgres = InstalledPostgres::of_home(home)?;
+    let step = printer.step("Starting Postgres");
+    let ran_before = postgres.state().status == ServiceStatus::Running;
+    let url = postgres.start().await?;
+    if ran_before {
+        step.skip();
+    } else {
+        step.done(format!("Started Postgres at {}", postgres_url::place(&url)));
+    }
+    if files::write_private_if_changed(&home.database_url_file(), &format!("{url}\n"))? {
+        Server::of_home(home).stop().await?;
+    }
+    let started = start_server(address, home, printer).await;
+    if started.is_err() && !ran_before {
+        postgres.stop().await?;
+    }
+    started
+}
+
+/// Starts the server as a background process.
+pub async fn start_server(address: SocketAddr, home: &Home, printer: &Printer) -> Result<()> {
+    let step = printer.step("Starting the server");
+    match Server::of_home(home).start(address).await? {
+        Started::Now(health) => step.done(format!("Started the server {} at http://{address}", health.version)),
+        Started::Before(_) => step.skip(),
+    }
+    Ok(())
+}
+
+/// Stops everything, and fails if a process or a port is left.
+pub async fn stop(installation: &Installation, home: &Home, printer: &Printer) -> Result<()> {
+    if installation.runtime == RuntimeKind::Docker {
+        return docker::down(&docker::require().await?, home, printer).await.map(drop);
+    }
+    let server = Server::of_home(home);
+    server.stop().await?;
+    let mut left = server.processes();
+    if installation.runtime == RuntimeKind::Embedded {
+        let postgres = InstalledPostgres::of_home(home)?;
+        postgres.stop().await?;
+        left.extend(postgres.processes());
+    }
+    if let Some(process) = left.first() {
+        bail!("process {} of `{}` is still there", process.id, process.program().display());
+    }
+    if TcpStream::connect_timeout(&installation.address, Duration::from_millis(200)).is_ok() {
+        bail!("something still answers at {}, and it is no process of ours", installation.address);
+    }
+    Ok(())
+}
+
+/// Removes what the runtime keeps outside of the home. Everything must be stopped.
+pub async fn purge(installation: &Installation, home: &Home, printer: &Printer) -> Result<()> {
+    match installation.runtime {
+        RuntimeKind::Docker => docker::purge(&docker::require().await?, home, printer).await,
+        RuntimeKind::Embedded => {
+            InstalledPostgres::of_home(home)?.folders().iter().try_for_each(|folder| files::remove(folder).map(drop))
+        }
+        RuntimeKind::External => Ok(()),
+    }
+}
+
+/// The services as they are now.
+pub async fn states(installation: &Installation, home: &Home) -> Result<Vec<ServiceState>> {
+    Ok(match installation.runtime {
+        RuntimeKind::Docker => docker::state(&docker::require().await?, home).await?,
+        RuntimeKind::Embedded => {
+            vec![InstalledPostgres::of_home(home)?.state(), Server::of_home(home).state(installation.address).await]
+        }
+        RuntimeKind::External => vec![Server::of_home(home).state(installation.address).await],
+    })
 }

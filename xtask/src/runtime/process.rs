@@ -38,6 +38,10 @@ impl Process {
             .collect()
     }
 
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
     pub fn is_running(&self) -> bool {
         Self::find(self.id, &self.program).is_some()
     }

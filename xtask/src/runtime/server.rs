@@ -29,6 +29,14 @@ const INHERITED: [&str; 12] = [
     "PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "TEMP", "TMP", "SystemRoot", "RUST_LOG", "RUST_BACKTRACE",
 ];
 
+/// A server that is healthy.
+#[derive(Debug)]
+pub enum Started {
+    Now(Health),
+    /// It ran already.
+    Before(Health),
+}
+
 /// The server program of an installation.
 #[derive(Debug, Clone)]
 pub struct Server {
@@ -59,12 +67,12 @@ impl Server {
     }
 
     /// Starts the server unless it runs, and waits until it is healthy.
-    pub async fn start(&self, address: SocketAddr) -> Result<Health> {
+    pub async fn start(&self, address: SocketAddr) -> Result<Started> {
         if !self.processes().is_empty() {
             if let Ok(health) = health::fetch(address).await
                 && health.database_is_up()
             {
-                return Ok(health);
+                return Ok(Started::Before(health));
             }
             // It runs and does not do its work, perhaps at a former address: a new one will.
             self.stop().await?;
@@ -75,7 +83,9 @@ impl Server {
         if health.is_err() {
             self.stop().await?;
         }
-        health.with_context(|| format!("the server did not start; the end of its log:\n{}", self.log_tail()))
+        health
+            .map(Started::Now)
+            .with_context(|| format!("the server did not start; the end of its log:\n{}", self.log_tail()))
             .hint(format!("the whole log is `{}`", self.log().display()))
     }
 

@@ -1,5 +1,5 @@
 //! The Docker runtime: database and server as containers, made from compose/compose.yaml through the engine's API. The
-//! functions here are what the commands call; each asks the engine that answers and fails with a hint where none does.
+//! functions here are what the commands call, with the engine that [`detect`] or [`require`] has found.
 
 mod description;
 mod engine;
@@ -26,7 +26,7 @@ use super::{LogRequest, ServiceState};
 use crate::files;
 use crate::output::{HintExt, Printer};
 
-pub use self::engine::{Engine, NoEngine, detect};
+pub use self::engine::{Engine, NoEngine, detect, require};
 pub use self::images::{Images, Rebuild, ServerSource};
 
 /// The services' names in compose.yaml.
@@ -51,54 +51,60 @@ pub struct Stack {
 
 /// Makes images where they are missing or stale, then the stack; waits until both containers are healthy. Writes
 /// `database-url`. The home and its token must be there. A second call changes nothing.
-pub async fn up(home: &Home, printer: &Printer, options: UpOptions<'_>) -> Result<Stack> {
-    let engine = engine::require().await?;
+pub async fn up(engine: &Engine, home: &Home, printer: &Printer, options: UpOptions<'_>) -> Result<Stack> {
     let before = Values::read(home)?;
     if before.as_ref().is_none_or(|before| before.server_port != options.port) {
         ports::require_free(options.port)?;
     }
-    let images = images::ensure(&engine, printer, options.server, Rebuild::IfStale).await?;
+    let images = images::ensure(engine, printer, options.server, Rebuild::IfStale).await?;
     let values = Values {
-        project: project::of(&engine, home).await?,
+        project: project::of(engine, home).await?,
         home: values::absolute(home)?,
         container_user: ownership::match_with(home, engine.rootless)?.container_user,
         server_port: options.port,
         database_port: ports::for_database(before.map(|before| before.database_port))?,
         images,
     };
-    raise(&engine, home, printer, &values).await?;
+    raise(engine, home, printer, &values).await?;
     // Until now the containers that a new image has replaced may have held on to the old one.
-    images::remove_replaced(&engine).await?;
+    images::remove_replaced(engine).await?;
     Ok(Stack { project: values.project, server_port: values.server_port, database_port: values.database_port })
 }
 
 /// Starts what the last `up` installed: builds nothing, pulls nothing.
-pub async fn start(home: &Home, printer: &Printer) -> Result<()> {
+pub async fn start(engine: &Engine, home: &Home, printer: &Printer) -> Result<()> {
     let values = Values::read(home)?.context("no containers are installed in this home").hint("run `cargo xtask up`")?;
-    raise(&engine::require().await?, home, printer, &values).await
+    raise(engine, home, printer, &values).await
 }
 
 /// Removes containers and network, keeps the data; says whether there was anything to remove.
-pub async fn down(home: &Home, printer: &Printer) -> Result<bool> {
-    teardown::down(&engine::require().await?, home, printer).await
+pub async fn down(engine: &Engine, home: &Home, printer: &Printer) -> Result<bool> {
+    teardown::down(engine, home, printer).await
 }
 
 /// Removes containers, network and volume: every memory in it is gone. Images stay. Ask before.
-pub async fn purge(home: &Home, printer: &Printer) -> Result<()> {
-    teardown::purge(&engine::require().await?, home, printer).await
+pub async fn purge(engine: &Engine, home: &Home, printer: &Printer) -> Result<()> {
+    teardown::purge(engine, home, printer).await
 }
 
-pub async fn state(home: &Home) -> Result<Vec<ServiceState>> {
-    observe::state(&engine::require().await?, home).await
+/// Both services, also where there is no container.
+pub async fn state(engine: &Engine, home: &Home) -> Result<Vec<ServiceState>> {
+    observe::state(engine, home).await
 }
 
-pub async fn logs(home: &Home, printer: &Printer, request: &LogRequest) -> Result<()> {
-    observe::logs(&engine::require().await?, home, printer, request).await
+/// Prints the last lines, and with `follow` what comes until the operator ends it.
+pub async fn logs(engine: &Engine, home: &Home, printer: &Printer, request: LogRequest) -> Result<()> {
+    observe::logs(engine, home, printer, request).await
 }
 
 /// Makes all images; what is up to date is left alone unless asked otherwise.
-pub async fn images(printer: &Printer, server: ServerSource<'_>, rebuild: Rebuild) -> Result<Images> {
-    images::ensure(&engine::require().await?, printer, server, rebuild).await
+pub async fn images(
+    engine: &Engine,
+    printer: &Printer,
+    server: ServerSource<'_>,
+    rebuild: Rebuild,
+) -> Result<Images> {
+    images::ensure(engine, printer, server, rebuild).await
 }
 
 /// Makes sure of a Postgres image with pgvector and gives its reference, `name:tag`. With `POSTGRES_PASSWORD` (and

@@ -42,7 +42,7 @@ async fn look_at(engine: &Engine, member: &Member, name: &'static str) -> Result
 }
 
 /// Prints the last lines, and with `follow` what comes until the operator ends it.
-pub async fn logs(engine: &Engine, home: &Home, printer: &Printer, request: &LogRequest) -> Result<()> {
+pub async fn logs(engine: &Engine, home: &Home, printer: &Printer, request: LogRequest) -> Result<()> {
     let project = project::of(engine, home).await?;
     let members = members(engine, home, &project).await?;
     let wanted: Vec<&Member> = members.iter().filter(|member| is_wanted(request.service, &member.service)).collect();

@@ -18,6 +18,7 @@ use account::Account;
 
 use crate::files;
 
+pub use cluster::free_port;
 pub use installed::InstalledPostgres;
 pub use private::Postgres;
 

@@ -1,0 +1,115 @@
+//! Every way in which a tool call can fail, as one text for the model: what failed, why, and what to do about it.
+
+use std::error::Error as _;
+use std::fmt::Write as _;
+
+use memory::home::HomeError;
+use memory::recall::RecallError;
+use memory::store::{ConnectError, StoreError};
+use rmcp::model::{ContentBlock, IntoContents};
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ToolError {
+    #[error("the arguments of `{tool}` cannot be used: {problem}")]
+    Arguments { tool: &'static str, problem: String },
+    #[error("`{value}` is no {name}")]
+    Value { name: &'static str, value: String, hint: &'static str },
+    #[error("{problem}")]
+    Request { problem: &'static str, hint: &'static str },
+    #[error("agent-memory is not installed here: {0}")]
+    NotInstalled(String),
+    #[error("agent-memory's installation cannot be read")]
+    Home(#[source] HomeError),
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error(transparent)]
+    Recall(#[from] RecallError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the database did not answer within {seconds} s")]
+    Deadline { seconds: u64 },
+}
+
+const UNREACHABLE: &str = "the memory's database is not reachable; tell the user to run `cargo xtask status` and `cargo xtask up`, and go on \
+     without the memory";
+
+impl ToolError {
+    fn hint(&self) -> &'static str {
+        match self {
+            Self::Arguments { .. } => "call the tool again with arguments that fit its schema",
+            Self::Value { hint, .. } | Self::Request { hint, .. } => hint,
+            Self::NotInstalled(_) => "tell the user to run `cargo xtask up` in agent-memory's folder",
+            Self::Home(_) => "tell the user to run `cargo xtask doctor`",
+            Self::Connect(error) => error.hint(),
+            Self::Recall(RecallError::EmptyQuery) => "say what to look for in `query`",
+            Self::Recall(RecallError::UnknownDocument(_)) => {
+                "take ids from the result of `search` or `timeline`, and ask for the others without this one"
+            }
+            Self::Recall(RecallError::Store(error)) | Self::Store(error) => store_hint(error),
+            Self::Deadline { .. } => UNREACHABLE,
+        }
+    }
+
+    /// The three parts, each on a line of its own.
+    fn text(&self) -> String {
+        let mut text = format!("error: {self}");
+        let mut source = self.source();
+        while let Some(cause) = source {
+            let _ = write!(text, "\ncaused by: {cause}");
+            source = cause.source();
+        }
+        let _ = write!(text, "\nhint: {}", self.hint());
+        text
+    }
+}
+
+fn store_hint(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::UnknownProject { .. } => {
+            "leave `project` out to search all projects (each hit names its own), or give the repository's name, remote or folder"
+        }
+        StoreError::Empty { .. } => "give it a text: what is inside <private> is never kept",
+        StoreError::Database(database) => {
+            let code = database.as_database_error().and_then(|error| error.code());
+            match code.as_deref() {
+                Some("28000" | "28P01") => "the database refused our password; tell the user to run `cargo xtask up`",
+                Some("42P01") => "the database has no tables yet; tell the user to run `cargo xtask migrate`",
+                _ if error.is_transient() => UNREACHABLE,
+                _ => "this is a fault of agent-memory; `cargo xtask doctor` and `cargo xtask logs` say more",
+            }
+        }
+        StoreError::Queue(_) => UNREACHABLE,
+    }
+}
+
+impl IntoContents for ToolError {
+    fn into_contents(self) -> Vec<ContentBlock> {
+        tracing::warn!(error = %self, "a tool call failed");
+        vec![ContentBlock::text(self.text())]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_what_failed_and_what_to_do() {
+        let error = ToolError::Recall(RecallError::UnknownDocument("call-7".parse().unwrap()));
+        let text = error.text();
+        assert!(text.starts_with("error: no document `call-7`\nhint: take ids from"), "{text}");
+    }
+
+    #[test]
+    fn names_the_command_that_mends_a_missing_installation() {
+        let text = ToolError::NotInstalled("there is no `database-url`".to_owned()).text();
+        assert!(text.contains("`cargo xtask up`"), "{text}");
+    }
+
+    #[test]
+    fn says_how_to_search_without_a_project() {
+        let error = ToolError::Store(StoreError::UnknownProject { name: "widgts".to_owned() });
+        let text = error.text();
+        assert!(text.contains("no project is called `widgts`") && text.contains("leave `project` out"), "{text}");
+    }
+}

@@ -1,0 +1,29 @@
+//! The tools as a service to be mounted at `/mcp`. Whoever mounts it checks the Bearer token first.
+
+use std::sync::Arc;
+
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio_util::sync::CancellationToken;
+
+use crate::Tools;
+
+/// A tower service that `axum::Router::nest_service` takes.
+pub type HttpService = StreamableHttpService<Tools, NeverSessionManager>;
+
+/// Serves the tools over streamable HTTP until `shutdown` is cancelled.
+///
+/// `Host` must be a loopback name, and `Origin`, where a browser sends it, a loopback origin; on any port. There are no
+/// sessions: no tool needs one, and so a restart of the server ends no client's.
+pub fn http_service(tools: Tools, shutdown: CancellationToken) -> HttpService {
+    let hosts = ["localhost", "127.0.0.1", "[::1]"];
+    let origins = ["http", "https"].map(|scheme| hosts.map(|host| format!("{scheme}://{host}:*"))).concat();
+    let config = StreamableHttpServerConfig::default()
+        .with_allowed_hosts(hosts)
+        .with_allowed_origins(origins)
+        .enforce_origin_validation()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .with_cancellation_token(shutdown);
+    StreamableHttpService::new(move || Ok(tools.clone()), Arc::default(), config)
+}

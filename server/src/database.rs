@@ -1,0 +1,61 @@
+//! Waiting for the database and bringing its schema up to date, while the server already answers.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use memory::store::{ConnectError, Db, migrate};
+use tokio_util::sync::CancellationToken;
+
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Whether the schema is there. Cheap to clone; clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Database {
+    problem: Arc<Mutex<Option<String>>>,
+    ready: CancellationToken,
+}
+
+/// Proof that the schema is there.
+#[derive(Debug)]
+pub(crate) struct Prepared;
+
+impl Database {
+    pub(crate) fn is_prepared(&self) -> bool {
+        self.ready.is_cancelled()
+    }
+
+    /// Why the schema is not there yet, if something stands in the way.
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Tries until the schema is there; `None` if the server stops before that. What waiting cannot mend is an error.
+    pub(crate) async fn prepare(
+        &self,
+        db: &Db,
+        shutdown: &CancellationToken,
+    ) -> Result<Option<Prepared>, ConnectError> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let Some(migrated) = shutdown.run_until_cancelled(migrate(db)).await else { return Ok(None) };
+            let error = match migrated {
+                Ok(()) => break,
+                Err(error @ (ConnectError::Unreachable(_) | ConnectError::Authentication(_))) => error,
+                Err(error) => return Err(error),
+            };
+            if self.problem().is_none() {
+                tracing::warn!(error = &error as &dyn std::error::Error, hint = error.hint(), "waiting for the database");
+            }
+            *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
+            if shutdown.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
+                return Ok(None);
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+        *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.ready.cancel();
+        tracing::info!("the schema is up to date");
+        Ok(Some(Prepared))
+    }
+}

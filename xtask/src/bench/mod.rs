@@ -1,0 +1,3 @@
+//! Measurements of our own programs. Starting what they measure is the command's part.
+
+pub(crate) mod hook;

@@ -1,0 +1,62 @@
+//! `ci`: what continuous integration runs, in the order of what fails fastest.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use xshell::{Shell, cmd};
+
+use crate::cli::PrepareArgs;
+use crate::output::{HintExt, Printer, human_duration};
+use crate::repository::Repository;
+
+pub(super) async fn run(printer: &Printer) -> Result<()> {
+    let started = Instant::now();
+    let root = Repository::locate()?.root().to_owned();
+    tokio::task::spawn_blocking({
+        let printer = printer.clone();
+        move || {
+            let shell = Shell::new().context("cannot start processes here")?;
+            shell.change_dir(root);
+            shell.set_var("SQLX_OFFLINE", "true");
+            check_without_database(&shell, &printer)
+        }
+    })
+    .await
+    .context("the checks were interrupted")??;
+    printer.note("Checking that .sqlx is fresh");
+    super::prepare::run(&PrepareArgs { check: true }, printer).await?;
+    super::test::run(&[], printer).await?;
+    printer.note(format_args!("All checks passed in {}", human_duration(started.elapsed())));
+    Ok(())
+}
+
+fn check_without_database(shell: &Shell, printer: &Printer) -> Result<()> {
+    printer.note("Checking the format");
+    cmd!(shell, "cargo fmt --all --check")
+        .quiet()
+        .run()
+        .context("the code is not formatted")
+        .hint("run `cargo fmt --all`")?;
+    printer.note("Checking lints");
+    cmd!(shell, "cargo clippy --workspace --all-targets --locked -- -D warnings")
+        .quiet()
+        .run()
+        .context("clippy has complaints; they are above")?;
+    printer.note("Checking the documentation");
+    {
+        let _flags = shell.push_env("RUSTDOCFLAGS", "-D warnings");
+        cmd!(shell, "cargo doc --workspace --no-deps --locked")
+            .quiet()
+            .run()
+            .context("rustdoc has complaints; they are above")?;
+    }
+    if cmd!(shell, "cargo deny --version").quiet().ignore_stdout().ignore_stderr().run().is_err() {
+        printer.note("Licences and advisories: not checked, cargo-deny is not installed");
+        return Ok(());
+    }
+    printer.note("Checking licences and sources");
+    cmd!(shell, "cargo deny --all-features check bans licenses sources")
+        .quiet()
+        .run()
+        .context("cargo deny has complaints; they are above")
+}

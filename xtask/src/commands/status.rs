@@ -1,0 +1,196 @@
+//! `status`: what runs and what is remembered, on one screen.
+
+use std::fmt::Write;
+
+use anyhow::{Context, Result};
+use chrono::{DateTime, Utc};
+use memory::home::Home;
+use memory::store::Stats;
+use serde::Serialize;
+
+use crate::cli::JsonArgs;
+use crate::health::{self, Health};
+use crate::journal;
+use crate::output::{Printer, human_bytes, human_duration};
+use crate::runtime::{self, Installation, ServiceState};
+
+pub(super) async fn run(arguments: &JsonArgs, home: &Home, printer: &Printer) -> Result<()> {
+    let status = Status::gather(home).await?;
+    if arguments.json {
+        printer.data(serde_json::to_string_pretty(&status).context("cannot write the status as JSON")?);
+    } else {
+        printer.data(status.text(Utc::now()).trim_end());
+    }
+    Ok(())
+}
+
+#[derive(Debug, Serialize)]
+struct Status {
+    home: String,
+    /// `null` where nothing is installed.
+    installation: Option<Installation>,
+    services: Vec<ServiceState>,
+    /// What the server says of itself; `null` where none answers.
+    server: Option<Health>,
+    /// `null` where the database does not answer; `journal_trouble` then says why.
+    journal: Option<Stats>,
+    linkage_ratio: Option<f64>,
+    journal_trouble: Option<String>,
+}
+
+impl Status {
+    async fn gather(home: &Home) -> Result<Self> {
+        let mut status = Self {
+            home: home.root().display().to_string(),
+            installation: Installation::read(home)?,
+            services: Vec::new(),
+            server: None,
+            journal: None,
+            linkage_ratio: None,
+            journal_trouble: None,
+        };
+        let Some(installation) = &status.installation else { return Ok(status) };
+        let (services, server, journal) = tokio::join!(
+            runtime::states(installation, home),
+            health::fetch(installation.address),
+            journal::stats(home)
+        );
+        status.services = services?;
+        status.server = server.ok();
+        match journal {
+            Ok(stats) => {
+                status.linkage_ratio = stats.linkage_ratio();
+                status.journal = Some(stats);
+            }
+            Err(error) => status.journal_trouble = Some(error.root_cause().to_string()),
+        }
+        Ok(status)
+    }
+
+    fn text(&self, now: DateTime<Utc>) -> String {
+        let Some(installation) = &self.installation else {
+            return format!("Nothing is installed in {}; run `cargo xtask up`.", self.home);
+        };
+        let mut text = String::new();
+        let Installation { version, runtime, .. } = installation;
+        let _ = writeln!(text, "agent-memory {version}, {runtime}, in {}\n", self.home);
+        for service in &self.services {
+            row(&mut text, service.name, &format!("{}   {}", service.status, service.detail));
+        }
+        row(&mut text, "database", &installation.database);
+        match &self.server {
+            Some(health) => tell_health(&mut text, health),
+            None => row(&mut text, "model", &installation.embedding_model),
+        }
+        let _ = writeln!(text);
+        match (&self.journal, &self.journal_trouble) {
+            (Some(stats), _) => tell_journal(&mut text, stats, now),
+            (None, Some(trouble)) => row(&mut text, "journal", &format!("cannot be read: {trouble}")),
+            (None, None) => {}
+        }
+        text
+    }
+}
+
+fn tell_health(text: &mut String, health: &Health) {
+    let model = health.embedding.model.as_deref().unwrap_or("no model");
+    let message = health.embedding.message.as_deref().map(|message| format!(": {message}")).unwrap_or_default();
+    row(text, "model", &format!("{model}, {}{message}", health.embedding.state));
+    let count = |number: Option<i64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
+    let (pending, dead) = (count(health.queue.pending), count(health.queue.dead));
+    row(text, "queue", &format!("{pending} waiting, {dead} given up"));
+    row(text, "spool", &format!("{} waiting, {} rejected", health.spool.waiting, health.spool.rejected));
+}
+
+fn tell_journal(text: &mut String, stats: &Stats, now: DateTime<Utc>) {
+    let rows = [
+        ("projects", stats.projects.to_string()),
+        ("sessions", stats.sessions.to_string()),
+        ("prompts", stats.prompts.to_string()),
+        ("tool calls", stats.tool_calls.to_string()),
+        ("linked", linked(stats)),
+        ("notes", stats.observations.to_string()),
+        ("searchable", format!("{} documents, {} with a vector", stats.indexed_documents, stats.embedded_documents)),
+        ("size", human_bytes(stats.database_bytes.unsigned_abs())),
+        ("last event", stats.last_event_at.map_or_else(|| "none yet".to_owned(), |time| ago(time, now))),
+    ];
+    for (name, value) in rows {
+        row(text, name, &value);
+    }
+}
+
+fn linked(stats: &Stats) -> String {
+    match stats.linkage_ratio() {
+        Some(ratio) => format!("{:.1} % of tool calls are joined to their prompt", ratio * 100.0),
+        None => "no tool calls yet".to_owned(),
+    }
+}
+
+fn row(text: &mut String, name: &str, value: &str) {
+    let _ = writeln!(text, "  {name:<12}{}", value.trim_end());
+}
+
+fn ago(time: DateTime<Utc>, now: DateTime<Utc>) -> String {
+    let Ok(elapsed) = (now - time).to_std() else { return "just now".to_owned() };
+    match elapsed.as_secs() {
+        0..60 => format!("{} ago", human_duration(elapsed)),
+        seconds @ 60..3_600 => format!("{} min ago", seconds / 60),
+        seconds @ 3_600..86_400 => format!("{} h ago", seconds / 3_600),
+        seconds => format!("{} days ago", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+    use crate::runtime::{RuntimeKind, ServiceStatus};
+
+    fn status() -> Status {
+        let stats = Stats {
+            projects: 1,
+            sessions: 2,
+            prompts: 3,
+            tool_calls: 8,
+            linked_tool_calls: 6,
+            observations: 0,
+            indexed_documents: 11,
+            embedded_documents: 10,
+            jobs_pending: 1,
+            jobs_dead: 0,
+            database_bytes: 9_400_000,
+            last_event_at: Some(DateTime::UNIX_EPOCH),
+        };
+        Status {
+            home: "/h".into(),
+            installation: Some(Installation {
+                version: "0.1.0".into(),
+                runtime: RuntimeKind::Embedded,
+                address: "127.0.0.1:3377".parse().unwrap(),
+                database: "127.0.0.1:5433/agent_memory".into(),
+                embedding_model: "mini".into(),
+                installed_at: DateTime::UNIX_EPOCH,
+            }),
+            services: vec![ServiceState { name: "server", status: ServiceStatus::Stopped, detail: String::new() }],
+            server: None,
+            linkage_ratio: stats.linkage_ratio(),
+            journal: Some(stats),
+            journal_trouble: None,
+        }
+    }
+
+    #[test]
+    fn fits_on_one_screen_and_tells_the_linkage_ratio() {
+        let text = status().text(DateTime::UNIX_EPOCH + TimeDelta::minutes(5));
+        assert!(text.lines().count() <= 24, "{text}");
+        assert!(text.contains("75.0 % of tool calls") && text.contains("5 min ago"), "{text}");
+    }
+
+    #[test]
+    fn says_how_to_install_where_nothing_is() {
+        let status = Status { installation: None, ..status() };
+        assert!(status.text(Utc::now()).contains("cargo xtask up"));
+        assert!(serde_json::to_value(&status).unwrap()["installation"].is_null());
+    }
+}

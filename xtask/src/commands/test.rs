@@ -1,0 +1,70 @@
+//! `test`: makes sure that the tests find a database, runs all of them, and tells what they ran on.
+
+use anyhow::{Context, Result, bail};
+use xshell::{Shell, cmd};
+
+use crate::files;
+use crate::install::build::target_folder;
+use crate::output::{Printer, Verbosity};
+use crate::repository::Repository;
+use crate::runtime::docker;
+use crate::runtime::embedded::Postgres;
+
+/// Variables that the tests read; `docs/configuration.md` has the list.
+const POSTGRES_IMAGE: &str = "AGENT_MEMORY_TEST_POSTGRES_IMAGE";
+const SUMMARY: &str = "AGENT_MEMORY_TEST_SUMMARY";
+
+pub(super) async fn run(arguments: &[String], printer: &Printer) -> Result<()> {
+    let repository = Repository::locate()?;
+    let shell = Shell::new().context("cannot start processes here")?;
+    shell.change_dir(repository.root());
+    let image = prepare_database(printer).await?;
+    let summary = target_folder(&shell)?.join("agent-memory-test-summary.txt");
+    files::remove(&summary)?;
+    let passed = tokio::task::spawn_blocking({
+        let (arguments, summary, quiet) = (arguments.to_vec(), summary.clone(), printer.verbosity() == Verbosity::Quiet);
+        move || {
+            shell.set_var(SUMMARY, summary);
+            shell.set_var("SQLX_OFFLINE", "true");
+            if let Some(image) = image {
+                shell.set_var(POSTGRES_IMAGE, image);
+            }
+            let quiet = quiet.then_some("--quiet");
+            cmd!(shell, "cargo test --workspace --locked {quiet...} {arguments...}").quiet().run().is_ok()
+        }
+    })
+    .await
+    .context("the tests were interrupted")?;
+    tell(files::read_if_there(&summary)?.as_deref(), printer);
+    if !passed {
+        bail!("tests failed; cargo's messages above name them");
+    }
+    Ok(())
+}
+
+/// A container image where an engine answers, else the embedded Postgres, unpacked; gives the image's name.
+async fn prepare_database(printer: &Printer) -> Result<Option<String>> {
+    match docker::detect().await {
+        Ok(_) => Ok(Some(docker::ensure_postgres_image(printer).await?.to_owned())),
+        Err(no_engine) => {
+            printer.note(format_args!("Database for tests: embedded ({no_engine})"));
+            let step = printer.step("Unpacking Postgres for tests");
+            Postgres::ensure_program(&files::cache_folder()?, printer).await?;
+            step.skip();
+            Ok(None)
+        }
+    }
+}
+
+fn tell(summary: Option<&str>, printer: &Printer) {
+    printer.note("\nWhat the tests ran on:");
+    let mut lines: Vec<_> = summary.unwrap_or_default().lines().collect();
+    lines.sort_unstable();
+    lines.dedup();
+    if lines.is_empty() {
+        printer.note("  no test of the whole line ran");
+    }
+    for line in lines {
+        printer.note(format_args!("  {line}"));
+    }
+}

@@ -1,0 +1,210 @@
+//! `up`: builds, installs, starts and registers everything, and says how to go on. Safe to repeat: what is as it should
+//! be is left alone.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use chrono::Utc;
+use memory::home::Home;
+
+use crate::cli::{RuntimeChoice, UpArgs};
+use crate::files;
+use crate::install::downloads::Downloads;
+use crate::install::model::{self, InstalledModel, ModelSource};
+use crate::install::pins::Target;
+use crate::install::summary::{self, Outcome};
+use crate::install::{build, layout};
+use crate::output::{Form, HintExt, Printer, human_duration};
+use crate::repository::Repository;
+use crate::runtime::docker::{self, Engine};
+use crate::runtime::embedded::InstalledPostgres;
+use crate::runtime::lock::Lock;
+use crate::runtime::server::Server;
+use crate::runtime::{self, Installation, RuntimeKind, external, postgres_url};
+
+pub(super) async fn run(arguments: UpArgs, home: &Home, printer: &Printer) -> Result<()> {
+    let started = Instant::now();
+    let repository = Repository::locate()?;
+    let before = Installation::read(home)?;
+    // Everything that can refuse does so before anything is made.
+    let plan = Plan::make(&arguments, before.as_ref(), home).await?;
+    printer.note(format_args!("Runtime: {} ({})", plan.runtime.kind(), plan.because));
+    let address = layout::choose_address(home, arguments.port)?;
+    plan.check(before.as_ref(), address, home, printer).await?;
+
+    layout::create(home)?;
+    let _alone = Lock::acquire(&layout::lock_file(home), printer).await?;
+    let source = arguments.embedding_model_dir.clone().map_or(ModelSource::Pinned, ModelSource::Folder);
+    let (target_folder, model) = build_and_download(&repository, &plan, &source, home, printer).await?;
+    if let Some(before) = &before
+        && (before.runtime != plan.runtime.kind() || before.address != address)
+    {
+        runtime::stop(before, home, printer).await?;
+    }
+    let changed = build::install_programs(home, &target_folder)?;
+    if !changed.is_empty() {
+        printer.note(format_args!("Installed {}", changed.join(", ")));
+    }
+    files::write_private_if_changed(&home.address_file(), &format!("{address}\n"))?;
+    let stale = model.changed || changed.contains(&"agent-memory-server");
+    let database = plan.start(&Start { address, stale, repository: &repository }, home, printer).await?;
+    layout::write_start_command(home)?;
+
+    let installation = Installation {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        runtime: plan.runtime.kind(),
+        address,
+        database,
+        embedding_model: model.name,
+        installed_at: before.as_ref().map_or_else(Utc::now, |before| before.installed_at),
+    };
+    if before.as_ref() != Some(&installation) {
+        Installation { installed_at: Utc::now(), ..installation.clone() }.write(home)?;
+    }
+    let agents = if arguments.no_register { Vec::new() } else { super::register::register_found(home, printer)? };
+    let outcome = Outcome { installation: &installation, agents: &agents, took: started.elapsed() };
+    summary::print(outcome, Form::of_flag(arguments.json), home, printer)
+}
+
+/// Where to run, and why there.
+struct Plan {
+    runtime: Runtime,
+    because: String,
+}
+
+enum Runtime {
+    Docker(Engine),
+    Embedded(InstalledPostgres),
+    External { url: String },
+}
+
+/// What starting depends on.
+struct Start<'a> {
+    address: SocketAddr,
+    /// Whether a running server is of another build or model.
+    stale: bool,
+    repository: &'a Repository,
+}
+
+impl Runtime {
+    fn kind(&self) -> RuntimeKind {
+        match self {
+            Self::Docker(_) => RuntimeKind::Docker,
+            Self::Embedded(_) => RuntimeKind::Embedded,
+            Self::External { .. } => RuntimeKind::External,
+        }
+    }
+}
+
+impl Plan {
+    async fn make(arguments: &UpArgs, before: Option<&Installation>, home: &Home) -> Result<Self> {
+        if let Some(url) = &arguments.database_url {
+            return Ok(Self::external(url.clone(), "a database URL was given"));
+        }
+        match (arguments.runtime, before.map(|installation| installation.runtime)) {
+            (RuntimeChoice::Docker, _) => Ok(Self::docker(docker::require().await?, "as you asked")),
+            (RuntimeChoice::Embedded, _) => Self::embedded(home, "as you asked"),
+            (RuntimeChoice::Auto, Some(RuntimeKind::Docker)) => {
+                Ok(Self::docker(docker::require().await?, "as installed"))
+            }
+            (RuntimeChoice::Auto, Some(RuntimeKind::Embedded)) => Self::embedded(home, "as installed"),
+            (RuntimeChoice::Auto, Some(RuntimeKind::External)) => {
+                let url = home.database_url().hint("give the URL again: `cargo xtask up --database-url ...`")?;
+                Ok(Self::external(url, "as installed"))
+            }
+            (RuntimeChoice::Auto, None) => match docker::detect().await {
+                Ok(engine) => {
+                    let because = format!("engine {} answers", engine.version);
+                    Ok(Self::docker(engine, &because))
+                }
+                Err(no_engine) => Self::embedded(home, &no_engine.to_string()),
+            },
+        }
+    }
+
+    fn docker(engine: Engine, because: &str) -> Self {
+        Self { runtime: Runtime::Docker(engine), because: because.to_owned() }
+    }
+
+    fn embedded(home: &Home, because: &str) -> Result<Self> {
+        Ok(Self { runtime: Runtime::Embedded(InstalledPostgres::of_home(home)?), because: because.to_owned() })
+    }
+
+    fn external(url: String, because: &str) -> Self {
+        Self { runtime: Runtime::External { url }, because: because.to_owned() }
+    }
+
+    /// Refuses what cannot work.
+    async fn check(
+        &self,
+        before: Option<&Installation>,
+        address: SocketAddr,
+        home: &Home,
+        printer: &Printer,
+    ) -> Result<()> {
+        // Containers of ours hold their own port.
+        if before.is_none_or(|before| before.runtime != RuntimeKind::Docker || before.address != address) {
+            Server::of_home(home).check_address(address)?;
+        }
+        if let Runtime::External { url } = &self.runtime {
+            let step = printer.step("Checking the database");
+            external::check(url).await?;
+            step.done(format!("Checked the database at {}", postgres_url::place(url)));
+        }
+        Ok(())
+    }
+
+    /// Starts what is planned; gives the database's place.
+    async fn start(&self, start: &Start<'_>, home: &Home, printer: &Printer) -> Result<String> {
+        if start.stale && !matches!(self.runtime, Runtime::Docker(_)) {
+            Server::of_home(home).stop().await?;
+        }
+        match &self.runtime {
+            Runtime::Docker(engine) => {
+                let program = home.program("agent-memory-server");
+                let server = docker::ServerSource { repository: start.repository.root(), program: &program };
+                docker::up(engine, home, printer, docker::UpOptions { port: start.address.port(), server }).await?;
+            }
+            Runtime::Embedded(_) => runtime::start_embedded(start.address, home, printer).await?,
+            Runtime::External { url } => {
+                if files::write_private_if_changed(&home.database_url_file(), &format!("{url}\n"))? {
+                    Server::of_home(home).stop().await?;
+                }
+                runtime::start_server(start.address, home, printer).await?;
+            }
+        }
+        Ok(postgres_url::place(&home.database_url().context("the database's URL is gone")?))
+    }
+}
+
+/// Downloads while cargo builds: the one waits for the network, the other for the processor.
+async fn build_and_download(
+    repository: &Repository,
+    plan: &Plan,
+    source: &ModelSource,
+    home: &Home,
+    printer: &Printer,
+) -> Result<(PathBuf, InstalledModel)> {
+    let downloads = Downloads::into_folder(home.downloads());
+    let target = match &plan.runtime {
+        Runtime::Docker(engine) => Target::container(&engine.architecture),
+        Runtime::Embedded(_) | Runtime::External { .. } => Target::host(),
+    };
+    let download = async {
+        let model = model::install(home, source, &downloads, target).await?;
+        if let Runtime::Embedded(postgres) = &plan.runtime {
+            postgres.ensure_program(&downloads).await?;
+        }
+        anyhow::Ok(model)
+    };
+    let building = async {
+        let step = Instant::now();
+        let folder = build::build(repository, printer).await?;
+        printer.detail(format_args!("Built the programs in {}", human_duration(step.elapsed())));
+        anyhow::Ok(folder)
+    };
+    // cargo shows its own progress, so the download is silent until cargo is done.
+    tokio::try_join!(building, download)
+}
