@@ -70,6 +70,10 @@ fn store_hint(error: &StoreError) -> &'static str {
         }
         StoreError::Empty { .. } => "give it a text: what is inside <private> is never kept",
         StoreError::Database(database) => {
+            #[allow(
+                clippy::redundant_closure_for_method_calls,
+                reason = "the method's path is a crate's that is not used here"
+            )]
             let code = database.as_database_error().and_then(|error| error.code());
             match code.as_deref() {
                 Some("28000" | "28P01") => "the database refused our password; tell the user to run `cargo xtask up`",

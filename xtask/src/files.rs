@@ -180,23 +180,23 @@ fn options(mode: Mode) -> OpenOptions {
 }
 
 fn same_content(one: &Path, other: &Path) -> io::Result<bool> {
-    let mut one = File::open(one)?;
-    let mut other = match File::open(other) {
+    let mut left = File::open(one)?;
+    let mut right = match File::open(other) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),
     };
-    if one.metadata()?.len() != other.metadata()?.len() {
+    if left.metadata()?.len() != right.metadata()?.len() {
         return Ok(false);
     }
-    let (mut left, mut right) = (vec![0; 1 << 16], vec![0; 1 << 16]);
+    let (mut read, mut expected) = (vec![0; 1 << 16], vec![0; 1 << 16]);
     loop {
-        let count = one.read(&mut left)?;
+        let count = left.read(&mut read)?;
         if count == 0 {
             return Ok(true);
         }
-        other.read_exact(&mut right[..count])?;
-        if left[..count] != right[..count] {
+        right.read_exact(&mut expected[..count])?;
+        if read[..count] != expected[..count] {
             return Ok(false);
         }
     }

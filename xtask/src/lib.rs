@@ -11,6 +11,6 @@ pub mod health;
 pub mod install;
 pub mod journal;
 pub mod output;
-// pub mod register;
+mod register;
 pub mod repository;
 pub mod runtime;

@@ -26,8 +26,8 @@ fn main() -> ExitCode {
     };
     let printer = Printer::new(cli.verbosity());
     let runtime = tokio::runtime::Runtime::new().context("cannot start the asynchronous runtime");
-    let outcome = runtime
-        .map(|runtime| runtime.block_on(AssertUnwindSafe(commands::run(cli.command, &printer)).catch_unwind()));
+    let outcome =
+        runtime.map(|runtime| runtime.block_on(AssertUnwindSafe(commands::run(cli.command, &printer)).catch_unwind()));
     match outcome {
         Ok(Ok(Ok(()))) => ExitCode::SUCCESS,
         Ok(Ok(Err(error))) | Err(error) => {

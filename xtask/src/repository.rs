@@ -25,7 +25,9 @@ impl Repository {
     }
 
     fn locate_from(folder: &Path) -> Option<Self> {
-        let is_root = |folder: &&Path| ["Cargo.lock", "xtask/Cargo.toml", "migrations"].iter().all(|name| folder.join(name).exists());
+        let is_root = |folder: &&Path| {
+            ["Cargo.lock", "xtask/Cargo.toml", "migrations"].iter().all(|name| folder.join(name).exists())
+        };
         folder.ancestors().find(is_root).map(|root| Self { root: root.to_owned() })
     }
 }

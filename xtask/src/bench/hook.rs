@@ -7,7 +7,7 @@
 use std::fmt::{self, Display};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
@@ -165,22 +165,48 @@ struct Program {
 
 impl Program {
     fn new(mut command: Command) -> Self {
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
         Self { command, elapsed: Vec::new() }
     }
 
     /// Runs it once, with the event on stdin, as an agent does.
     fn run(&mut self, payload: &str) -> anyhow::Result<Duration> {
         let start = Instant::now();
-        let mut child = self.command.spawn().with_context(|| format!("cannot start {:?}", self.command))?;
-        if let Some(mut stdin) = child.stdin.take() {
-            // A program that does not read may have ended before.
-            let _ = stdin.write_all(payload.as_bytes());
-        }
+        let (stdin, theirs) = stdin_pair().context("cannot make a stdin")?;
+        let mut child =
+            self.command.stdin(theirs).spawn().with_context(|| format!("cannot start {:?}", self.command))?;
+        // The command keeps its copy of the child's end, and nobody would see that we close ours.
+        self.command.stdin(Stdio::null());
+        feed(stdin, &mut child, payload);
         let status = child.wait().with_context(|| format!("cannot wait for {:?}", self.command))?;
         let elapsed = start.elapsed();
         ensure!(status.success(), "{:?} failed: {status}", self.command);
         Ok(elapsed)
+    }
+}
+
+/// A socket, as Claude Code and everything on Node.js gives its children for stdin.
+#[cfg(unix)]
+fn stdin_pair() -> std::io::Result<(std::os::unix::net::UnixStream, Stdio)> {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+    Ok((ours, std::os::fd::OwnedFd::from(theirs).into()))
+}
+
+#[cfg(not(unix))]
+fn stdin_pair() -> std::io::Result<((), Stdio)> {
+    Ok(((), Stdio::piped()))
+}
+
+#[cfg(unix)]
+fn feed(mut stdin: impl Write, _child: &mut Child, payload: &str) {
+    // A program that does not read may have ended before.
+    let _ = stdin.write_all(payload.as_bytes());
+}
+
+#[cfg(not(unix))]
+fn feed((): (), child: &mut Child, payload: &str) {
+    if let Some(mut stdin) = child.stdin.take() {
+        let _ = stdin.write_all(payload.as_bytes());
     }
 }
 
@@ -213,7 +239,7 @@ fn payload(round: usize) -> String {
     .to_string()
 }
 
-/// The process to compare with: a program in the same language, linked in the same way, that does nothing.
+/// The process to compare with: a Rust program that does nothing, as `rustc -O` makes it.
 fn build_empty_program(folder: &Path) -> anyhow::Result<PathBuf> {
     let source = folder.join("empty.rs");
     let program = folder.join(format!("empty{}", std::env::consts::EXE_SUFFIX));

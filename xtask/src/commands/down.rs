@@ -27,7 +27,7 @@ pub(super) async fn run(arguments: DownArgs, home: &Home, printer: &Printer) -> 
     // Else the next session's hook would start what the operator has stopped; `up` leaves the file behind again.
     files::remove(&home.start_command_file())?;
     if arguments.purge {
-        super::register::unregister_quietly(home, printer)?;
+        super::register::unregister_own(home, printer)?;
         let step = printer.step("Removing the data");
         runtime::purge(&installation, home, printer).await?;
         layout::remove(home)?;

@@ -29,13 +29,16 @@ pub(super) async fn run(arguments: &LogsArgs, home: &Home, printer: &Printer) ->
     for log in &mut logs {
         log.print_last(request.lines, printer);
     }
-    while request.follow {
+    if !request.follow {
+        return Ok(());
+    }
+    // Until the operator ends it.
+    loop {
         tokio::time::sleep(Duration::from_millis(250)).await;
         for log in &mut logs {
             log.print_new(printer);
         }
     }
-    Ok(())
 }
 
 struct Log {

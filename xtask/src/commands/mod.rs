@@ -25,6 +25,9 @@ use crate::output::Printer;
 /// Runs a command to its end.
 pub async fn run(command: Command, printer: &Printer) -> Result<()> {
     let home = Home::locate().context("cannot tell where the installation lies")?;
+    // Other programs will be given these paths, and they run elsewhere.
+    let root = std::path::absolute(home.root()).context("cannot tell where the installation lies")?;
+    let home = Home::at(root);
     match command {
         Command::Up(arguments) => up::run(arguments, &home, printer).await,
         Command::Start => start::run(&home, printer).await,

@@ -96,7 +96,8 @@ fn read_queries(folder: &Path) -> Result<Queries> {
         let path = entry.context("cannot read a folder's entry")?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if name.starts_with("query-") {
-            queries.insert(name, fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?);
+            queries
+                .insert(name, fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?);
         }
     }
     Ok(queries)

@@ -58,9 +58,9 @@ impl Status {
         status.services = services?;
         status.server = server.ok();
         match journal {
-            Ok(stats) => {
-                status.linkage_ratio = stats.linkage_ratio();
-                status.journal = Some(stats);
+            Ok(counts) => {
+                status.linkage_ratio = counts.linkage_ratio();
+                status.journal = Some(counts);
             }
             Err(error) => status.journal_trouble = Some(error.root_cause().to_string()),
         }

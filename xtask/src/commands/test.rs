@@ -22,7 +22,8 @@ pub(super) async fn run(arguments: &[String], printer: &Printer) -> Result<()> {
     let summary = target_folder(&shell)?.join("agent-memory-test-summary.txt");
     files::remove(&summary)?;
     let passed = tokio::task::spawn_blocking({
-        let (arguments, summary, quiet) = (arguments.to_vec(), summary.clone(), printer.verbosity() == Verbosity::Quiet);
+        let (arguments, summary, quiet) =
+            (arguments.to_vec(), summary.clone(), printer.verbosity() == Verbosity::Quiet);
         move || {
             shell.set_var(SUMMARY, summary);
             shell.set_var("SQLX_OFFLINE", "true");

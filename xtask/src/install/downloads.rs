@@ -67,7 +67,10 @@ async fn download(wheel: &Wheel, folder: &Path) -> Result<()> {
             Outcome::NotThere => {}
             Outcome::Failed(complaint) => {
                 let error = anyhow!(complaint).context(format!("`{} download` failed", client.join(" ")));
-                return Err(hinted(error, "check the network, the proxy and the client's own settings, then try again"));
+                return Err(hinted(
+                    error,
+                    "check the network, the proxy and the client's own settings, then try again",
+                ));
             }
         }
     }

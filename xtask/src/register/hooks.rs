@@ -3,7 +3,7 @@
 //! An entry is known as ours by the name of its program, wherever that lies, so that an installation that has moved is
 //! corrected and not doubled. What the user has changed in such an entry, a time limit say, stays.
 
-use jsonc_parser::cst::{CstArray, CstNode, CstObject};
+use jsonc_parser::cst::{CstArray, CstObject};
 use serde_json::{Value, json};
 
 use super::document::{Document, array_in, input, object_in, set, string_in, strings_in};
@@ -58,7 +58,7 @@ impl Entries for HookEntries {
         // Not only the events of today: an older installation may have had others.
         for property in hooks.properties() {
             let (Some(event), Some(groups)) = (property.decoded_name(), property.array_value()) else { continue };
-            if !remove_handlers(&groups, &our_handlers(&groups)) {
+            if !remove_handlers(&our_handlers(&groups)) {
                 continue;
             }
             if groups.elements().is_empty() && !original.is_some_and(|original| original.has(&["hooks", &event])) {
@@ -93,7 +93,7 @@ impl HookEntries {
             }
             Some((first, doubles)) => {
                 let is_corrected = self.correct(first, event);
-                let is_freed = remove_handlers(&groups, doubles);
+                let is_freed = remove_handlers(doubles);
                 if is_corrected || is_freed { Outcome::Updated } else { Outcome::AlreadyThere }
             }
         };
@@ -159,17 +159,14 @@ fn is_ours(handler: &CstObject) -> bool {
 }
 
 /// Removes these handlers, and the groups that this leaves without any. Whether there were any.
-fn remove_handlers(groups: &CstArray, handlers: &[CstObject]) -> bool {
+fn remove_handlers(handlers: &[CstObject]) -> bool {
     for handler in handlers {
-        let group = handler.ancestors().nth(2);
+        // Around a handler are its list, the property that holds the list, and the group.
+        let group = handler.ancestors().nth(2).and_then(|group| group.as_object());
         handler.clone().remove();
-        let is_empty = group
-            .as_ref()
-            .and_then(|group| group.as_object()?.array_value("hooks"))
-            .is_some_and(|left| left.elements().is_empty());
-        if let Some(group) = group.filter(|_| is_empty) {
-            let group = CstNode::Container(group);
-            debug_assert!(groups.elements().iter().any(|element| element.child_index() == group.child_index()));
+        if let Some(group) = group
+            && group.array_value("hooks").is_some_and(|left| left.elements().is_empty())
+        {
             group.remove();
         }
     }

@@ -19,12 +19,13 @@ use anyhow::Context;
 use self::document::Document;
 use self::file::{Saved, TextFile};
 use self::hooks::HookEntries;
+use self::report::{FileReport, Item, Outcome};
 use self::servers::ServerEntry;
 use crate::output::HintExt;
 
 pub(crate) use self::claude::{ClaudeFiles, ClaudeSurroundings};
-pub(crate) use self::report::{FileReport, Item, Outcome, Report};
-pub(crate) use self::state::{EntryState, State};
+pub(crate) use self::report::Report;
+pub(crate) use self::state::State;
 
 /// What is registered, and where.
 #[derive(Debug, Clone)]

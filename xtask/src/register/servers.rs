@@ -22,10 +22,8 @@ impl Entries for ServerEntry {
     fn add(&self, document: &Document) -> anyhow::Result<Vec<Item>> {
         let servers = object_in(&document.object_or_new(), SERVERS)?;
         let outcome = if servers.get(SERVER_NAME).is_none() {
-            servers.append(
-                SERVER_NAME,
-                input(json!({ "type": "stdio", "command": self.program, "args": [], "env": {} })),
-            );
+            servers
+                .append(SERVER_NAME, input(json!({ "type": "stdio", "command": self.program, "args": [], "env": {} })));
             Outcome::Installed
         } else if let Some(server) = our_server(document) {
             if self.correct(&server) { Outcome::Updated } else { Outcome::AlreadyThere }
@@ -40,14 +38,13 @@ impl Entries for ServerEntry {
         if our_server(document).is_none() {
             return Vec::new();
         }
-        let property = |parent: &CstObject, name: &str| parent.get(name);
         if let Some(servers) = document.object().and_then(|object| object.object_value(SERVERS))
-            && let Some(server) = property(&servers, SERVER_NAME)
+            && let Some(server) = servers.get(SERVER_NAME)
         {
             server.remove();
             let is_left_over =
                 servers.properties().is_empty() && !original.is_some_and(|original| original.has(&[SERVERS]));
-            if is_left_over && let Some(servers) = document.object().and_then(|object| property(&object, SERVERS)) {
+            if is_left_over && let Some(servers) = document.object().and_then(|object| object.get(SERVERS)) {
                 servers.remove();
             }
         }

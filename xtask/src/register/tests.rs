@@ -78,7 +78,8 @@ const SETTINGS: &str = r#"{
     "permissions": {"allow": ["Bash(ls:*)",   "Read"]}
 }
 "#;
-const SERVERS: &str = "{\n  \"numStartups\": 3,\n  \"projects\": {\"/w\": {\"mcpServers\": {}}},\n  \"userID\": \"u\"\n}";
+const SERVERS: &str =
+    "{\n  \"numStartups\": 3,\n  \"projects\": {\"/w\": {\"mcpServers\": {}}},\n  \"userID\": \"u\"\n}";
 
 fn outcomes(report: &Report) -> Vec<Outcome> {
     report.files.iter().flat_map(|file| &file.items).map(|item| item.outcome).collect()
@@ -112,7 +113,8 @@ fn registers_every_event_in_exec_form_with_a_time_limit() {
     let settings: serde_json::Value = serde_json::from_str(&place.settings()).unwrap();
     let events = settings["hooks"].as_object().unwrap();
     let names: Vec<_> = events.keys().map(String::as_str).collect();
-    let expected = "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure Stop SubagentStop PreCompact SessionEnd";
+    let expected =
+        "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure Stop SubagentStop PreCompact SessionEnd";
     assert_eq!(names.join(" "), expected);
     for (event, groups) in events {
         let handler = serde_json::json!({"type": "command", "command": "/opt/am/bin/agent-memory-hook",
@@ -191,11 +193,11 @@ fn unregistering_keeps_what_the_user_has_changed_since() {
     let place = Place::with(SETTINGS, SERVERS);
     place.registration.register().unwrap();
     fs::write(&place.registration.claude.settings, place.settings().replace("opus", "sonnet")).unwrap();
-    fs::write(&place.registration.claude.servers, place.servers().replace("3", "4")).unwrap();
+    fs::write(&place.registration.claude.servers, place.servers().replace('3', "4")).unwrap();
     place.registration.unregister().unwrap();
     assert_eq!(place.settings(), SETTINGS.replace("opus", "sonnet"));
     let servers: serde_json::Value = serde_json::from_str(&place.servers()).unwrap();
-    assert_eq!(servers, serde_json::from_str::<serde_json::Value>(&SERVERS.replace("3", "4")).unwrap());
+    assert_eq!(servers, serde_json::from_str::<serde_json::Value>(&SERVERS.replace('3', "4")).unwrap());
     assert_eq!(place.everything().len(), 3, "no backup is left");
 }
 

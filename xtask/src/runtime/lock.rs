@@ -17,8 +17,7 @@ impl Lock {
     /// Takes the lock; says so where that means waiting.
     pub async fn acquire(path: &Path, printer: &Printer) -> Result<Self> {
         let failed = || format!("cannot lock `{}`", path.display());
-        let file =
-            OpenOptions::new().create(true).truncate(false).write(true).open(path).with_context(failed)?;
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path).with_context(failed)?;
         match file.try_lock() {
             Ok(()) => return Ok(Self { _file: file }),
             Err(TryLockError::WouldBlock) => {}

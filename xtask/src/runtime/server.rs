@@ -17,7 +17,7 @@ use crate::health::{self, Health};
 use crate::output::{HintExt, hinted};
 
 /// The first start migrates the database, on a slow disk too.
-const START_DEADLINE: Duration = Duration::from_secs(60);
+const START_DEADLINE: Duration = Duration::from_mins(1);
 
 /// The server ends its requests and its job first.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
@@ -26,7 +26,18 @@ const POLL: Duration = Duration::from_millis(50);
 
 /// What of the caller's environment the server may see. An agent's hook may be the caller, with the agent's keys.
 const INHERITED: [&str; 12] = [
-    "PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "TEMP", "TMP", "SystemRoot", "RUST_LOG", "RUST_BACKTRACE",
+    "PATH",
+    "HOME",
+    "USER",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "SystemRoot",
+    "RUST_LOG",
+    "RUST_BACKTRACE",
 ];
 
 /// A server that is healthy.

@@ -6,6 +6,7 @@ use memory::home::Home;
 use memory::store::Stats;
 
 use super::Finding;
+use crate::commands::register::{self, Completeness};
 use crate::health::{self, Health};
 use crate::install::layout::PROGRAMS;
 use crate::install::model::{MODEL_FILES, library_name};
@@ -43,13 +44,7 @@ pub(super) async fn all(home: &Home) -> Vec<Finding> {
     if let Ok(stats) = journal::stats(home).await {
         findings.push(linkage(&stats));
     }
-    findings.extend(crate::commands::register::findings(home).into_iter().map(|(agent, registered)| {
-        if registered {
-            Finding::ok("agents", format!("{agent} is registered"))
-        } else {
-            Finding::warn("agents", format!("{agent} is not registered"), "cargo xtask register")
-        }
-    }));
+    findings.push(agents(home));
     findings
 }
 
@@ -186,6 +181,18 @@ fn linkage(stats: &Stats) -> Finding {
             format!("only {:.1} % of tool calls are joined to their prompt", ratio * 100.0),
             "cargo xtask register, then start the agent anew",
         ),
+    }
+}
+
+fn agents(home: &Home) -> Finding {
+    const REGISTER: &str = "cargo xtask register claude";
+    match register::completeness(home) {
+        Ok(Completeness::Complete) => Finding::ok("agents", "Claude Code is registered"),
+        Ok(Completeness::Partial) => {
+            Finding::warn("agents", "Claude Code is registered in part, or with another installation", REGISTER)
+        }
+        Ok(Completeness::Absent) => Finding::warn("agents", "Claude Code is not registered", REGISTER),
+        Err(error) => Finding::fail("agents", format!("{error:#}"), REGISTER),
     }
 }
 

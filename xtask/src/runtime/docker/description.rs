@@ -1,6 +1,8 @@
 //! compose.yaml as types: exactly the keys that we use. Any other key is an error that names it, so that nothing can be
 //! written there which `docker compose` would do and `cargo xtask up` would not.
 
+#![allow(clippy::zero_sized_map_values, reason = "the file's shape: a name, and so far nothing to say about it")]
+
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
@@ -10,11 +12,11 @@ use yaml_serde::Value;
 use super::interpolation::interpolate;
 
 /// The file itself. It travels inside this program, which starts the stack after a reboot without the repository.
-pub const COMPOSE_YAML: &str = include_str!("../../../../compose/compose.yaml");
+pub(crate) const COMPOSE_YAML: &str = include_str!("../../../../compose/compose.yaml");
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Description {
+pub(crate) struct Description {
     pub name: String,
     pub services: BTreeMap<String, Service>,
     pub networks: BTreeMap<String, Plain>,
@@ -25,18 +27,18 @@ pub struct Description {
 /// A network or a volume with nothing said about it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Plain {}
+pub(crate) struct Plain {}
 
 /// A secret is a file on the host, seen by a container as `/run/secrets/<name>`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Secret {
+pub(crate) struct Secret {
     pub file: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Service {
+pub(crate) struct Service {
     pub image: String,
     #[serde(default)]
     pub build: Option<Build>,
@@ -73,14 +75,14 @@ pub struct Service {
 /// For `docker compose build`; `cargo xtask images` builds in its own way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Build {
+pub(crate) struct Build {
     pub context: String,
     pub dockerfile: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Volume {
+pub(crate) struct Volume {
     #[serde(rename = "type")]
     pub kind: VolumeKind,
     pub source: String,
@@ -91,26 +93,26 @@ pub struct Volume {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum VolumeKind {
+pub(crate) enum VolumeKind {
     Bind,
     Volume,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Dependency {
+pub(crate) struct Dependency {
     pub condition: Condition,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Condition {
+pub(crate) enum Condition {
     ServiceHealthy,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct HealthCheck {
+pub(crate) struct HealthCheck {
     pub test: Vec<String>,
     pub interval: String,
     pub timeout: String,
@@ -120,24 +122,24 @@ pub struct HealthCheck {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Restart {
+pub(crate) enum Restart {
     UnlessStopped,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Logging {
+pub(crate) struct Logging {
     pub driver: String,
     pub options: BTreeMap<String, String>,
 }
 
 impl Description {
     /// Our compose.yaml with these values in it.
-    pub fn ours(variables: &BTreeMap<String, String>) -> Result<Self> {
+    pub(crate) fn ours(variables: &BTreeMap<String, String>) -> Result<Self> {
         Self::parse(COMPOSE_YAML, variables)
     }
 
-    pub fn parse(yaml: &str, variables: &BTreeMap<String, String>) -> Result<Self> {
+    pub(crate) fn parse(yaml: &str, variables: &BTreeMap<String, String>) -> Result<Self> {
         let mut document: Value = yaml_serde::from_str(yaml).context("compose.yaml is not YAML")?;
         // Values go in after parsing, as in Compose: a path with a quote or a backslash cannot break the syntax.
         complete(&mut document, variables)?;
@@ -148,7 +150,7 @@ impl Description {
     }
 
     /// The services' names, each after those that it depends on.
-    pub fn start_order(&self) -> Vec<&str> {
+    pub(crate) fn start_order(&self) -> Vec<&str> {
         let mut order: Vec<&str> = Vec::with_capacity(self.services.len());
         while order.len() < self.services.len() {
             let before = order.len();
@@ -193,11 +195,11 @@ fn complete(value: &mut Value, variables: &BTreeMap<String, String>) -> Result<(
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// The values of an ordinary installation.
-    pub fn variables() -> BTreeMap<String, String> {
+    pub(crate) fn variables() -> BTreeMap<String, String> {
         let values = [("AGENT_MEMORY_HOME", "/h"), ("AGENT_MEMORY_PORT", "4477"), ("AGENT_MEMORY_USER", "1000:1000")];
         values.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
     }
@@ -219,7 +221,10 @@ pub mod tests {
 
     #[test]
     fn refuses_an_unknown_key_by_its_name() {
-        check_refused(&COMPOSE_YAML.replace("read_only: true\n    cap_drop", "privileged: true\n    cap_drop"), "privileged");
+        check_refused(
+            &COMPOSE_YAML.replace("read_only: true\n    cap_drop", "privileged: true\n    cap_drop"),
+            "privileged",
+        );
         check_refused(&format!("{COMPOSE_YAML}\nconfigs: {{}}\n"), "configs");
         check_refused(&COMPOSE_YAML.replace("  private: {}", "  private: { external: true }"), "external");
     }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use bollard::errors::Error as DockerError;
 use bollard::Docker;
+use bollard::errors::Error as DockerError;
 
 use crate::output::HintExt;
 
@@ -53,7 +53,7 @@ pub async fn require() -> Result<Engine> {
 }
 
 /// Adds to a failed call what was being done and, if the engine has gone away meanwhile, what to do.
-pub trait EngineContext<T> {
+pub(crate) trait EngineContext<T> {
     fn doing(self, what: impl Into<String>) -> Result<T>;
 }
 
@@ -71,12 +71,12 @@ impl<T> EngineContext<T> for Result<T, DockerError> {
 }
 
 /// Whether the engine says that the named thing does not exist.
-pub fn is_missing(error: &DockerError) -> bool {
+pub(crate) fn is_missing(error: &DockerError) -> bool {
     matches!(error, DockerError::DockerResponseServerError { status_code: 404, .. })
 }
 
 /// Turns "there is none" into `None`.
-pub fn if_there<T>(result: Result<T, DockerError>) -> Result<Option<T>, DockerError> {
+pub(crate) fn if_there<T>(result: Result<T, DockerError>) -> Result<Option<T>, DockerError> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(error) if is_missing(&error) => Ok(None),
@@ -110,7 +110,9 @@ async fn interrogate(docker: Docker) -> Result<Engine, NoEngine> {
         return Err(NoEngine { reason: "it runs Windows containers, ours are Linux ones".to_owned() });
     }
     if has_option("name=userns") {
-        return Err(NoEngine { reason: "it renumbers users (userns-remap), so no container could share the spool".to_owned() });
+        return Err(NoEngine {
+            reason: "it renumbers users (userns-remap), so no container could share the spool".to_owned(),
+        });
     }
     Ok(Engine {
         version: info.server_version.clone().unwrap_or_default(),
@@ -168,7 +170,8 @@ mod tests {
 
     #[test]
     fn takes_a_missing_object_for_none() {
-        let missing = || DockerError::DockerResponseServerError { status_code: 404, message: "No such image".to_owned() };
+        let missing =
+            || DockerError::DockerResponseServerError { status_code: 404, message: "No such image".to_owned() };
         assert!(if_there(Err::<(), _>(missing())).unwrap().is_none());
         assert!(if_there(Err::<(), _>(DockerError::RequestTimeoutError)).is_err());
     }

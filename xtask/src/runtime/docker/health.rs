@@ -8,7 +8,7 @@ use bollard::query_parameters::LogsOptionsBuilder;
 use futures_util::StreamExt;
 
 use super::engine::{Engine, EngineContext};
-use crate::output::HintExt;
+use crate::output::hinted;
 
 /// A first start makes a whole database; with a slow disk that takes a minute.
 const DEADLINE: Duration = Duration::from_secs(150);
@@ -17,7 +17,7 @@ const SHOWN_LINES: usize = 15;
 
 /// Where a container is on its way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress {
+pub(crate) enum Progress {
     Healthy,
     Starting,
     /// It will not become healthy; in a few words why.
@@ -26,7 +26,7 @@ pub enum Progress {
 
 /// Waits until the container is healthy; else the failure holds what it said last. A restart more than `restarts_before`
 /// is a failure too.
-pub async fn wait(engine: &Engine, container: &str, what: &str, restarts_before: i64) -> Result<()> {
+pub(crate) async fn wait(engine: &Engine, container: &str, what: &str, restarts_before: i64) -> Result<()> {
     let began = Instant::now();
     loop {
         let found = engine.docker.inspect_container(container, None).await.doing(format!("look after {what}"))?;
@@ -42,12 +42,12 @@ pub async fn wait(engine: &Engine, container: &str, what: &str, restarts_before:
         };
         let lines = last_lines(engine, container).await;
         let failure = anyhow!("{reason}; it said last:\n{lines}").context(format!("cannot start {what}"));
-        return Err(failure).hint("the lines above name the cause; `cargo xtask doctor` checks every part");
+        return Err(hinted(failure, "the lines above name the cause; `cargo xtask doctor` checks every part"));
     }
 }
 
 /// `restarts` counts those since the wait began.
-pub fn progress(state: &ContainerState, restarts: i64) -> Progress {
+pub(crate) fn progress(state: &ContainerState, restarts: i64) -> Progress {
     let is = |flag: Option<bool>| flag == Some(true);
     let exit_code = state.exit_code.unwrap_or_default();
     if is(state.oom_killed) {
@@ -64,7 +64,7 @@ pub fn progress(state: &ContainerState, restarts: i64) -> Progress {
 }
 
 /// Runs a program inside a container; fails with what it printed unless it succeeds.
-pub async fn execute(engine: &Engine, container: &str, command: &[&str]) -> Result<()> {
+pub(crate) async fn execute(engine: &Engine, container: &str, command: &[&str]) -> Result<()> {
     let options = bollard::exec::CreateExecOptions {
         attach_stdout: Some(true),
         attach_stderr: Some(true),
@@ -88,8 +88,7 @@ pub async fn execute(engine: &Engine, container: &str, command: &[&str]) -> Resu
 }
 
 async fn last_lines(engine: &Engine, container: &str) -> String {
-    let options =
-        LogsOptionsBuilder::default().stdout(true).stderr(true).tail(&SHOWN_LINES.to_string()).build();
+    let options = LogsOptionsBuilder::default().stdout(true).stderr(true).tail(&SHOWN_LINES.to_string()).build();
     let mut output = std::pin::pin!(engine.docker.logs(container, Some(options)));
     let mut text = String::new();
     while let Some(Ok(piece)) = output.next().await {
@@ -101,7 +100,7 @@ async fn last_lines(engine: &Engine, container: &str) -> String {
 
 /// The password that the volume's database knows may be older than the home's: sets it anew, over the socket that only
 /// the container's own user can reach. The password stands on no command line and in no log.
-pub async fn set_database_password(engine: &Engine, container: &str) -> Result<()> {
+pub(crate) async fn set_database_password(engine: &Engine, container: &str) -> Result<()> {
     const SCRIPT: &str = r#"psql --quiet --no-psqlrc --set=ON_ERROR_STOP=1 --username="$POSTGRES_USER" --dbname="$POSTGRES_DB" <<'END'
 \set password `cat "$POSTGRES_PASSWORD_FILE"`
 alter role current_user password :'password';

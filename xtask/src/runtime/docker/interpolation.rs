@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// Why a text could not be completed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InterpolationError {
+pub(crate) enum InterpolationError {
     #[error("`{text}`: `$` must be followed by `{{NAME}}`, or by another `$` to stand for itself")]
     Syntax { text: String },
     #[error("`{text}`: {name} has no value{message}")]
@@ -13,7 +13,7 @@ pub enum InterpolationError {
 }
 
 /// Puts the variables' values in. An empty value counts as none, as the colon in the operators says.
-pub fn interpolate(text: &str, variables: &BTreeMap<String, String>) -> Result<String, InterpolationError> {
+pub(crate) fn interpolate(text: &str, variables: &BTreeMap<String, String>) -> Result<String, InterpolationError> {
     let syntax = || InterpolationError::Syntax { text: text.to_owned() };
     let mut result = String::with_capacity(text.len());
     let mut rest = text;
@@ -34,11 +34,7 @@ pub fn interpolate(text: &str, variables: &BTreeMap<String, String>) -> Result<S
     Ok(result)
 }
 
-fn value_of(
-    expression: &str,
-    text: &str,
-    variables: &BTreeMap<String, String>,
-) -> Result<String, InterpolationError> {
+fn value_of(expression: &str, text: &str, variables: &BTreeMap<String, String>) -> Result<String, InterpolationError> {
     let (name, operator) = match expression.split_once(':') {
         Some((name, operator)) => (name, Some(operator)),
         None => (expression, None),

@@ -1,7 +1,7 @@
 //! From a service in compose.yaml to what the engine's API takes. Pure: it decides names, labels and settings and asks
 //! nobody.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use anyhow::{Context, Result};
 use bollard::models::{
@@ -11,18 +11,19 @@ use bollard::models::{
 use sha2::{Digest, Sha256};
 
 use super::description::{Description, Restart, Service, Volume, VolumeKind};
+use crate::files;
 
 /// By these labels Compose knows what belongs to a project.
-pub const PROJECT_LABEL: &str = "com.docker.compose.project";
-pub const SERVICE_LABEL: &str = "com.docker.compose.service";
+pub(crate) const PROJECT_LABEL: &str = "com.docker.compose.project";
+pub(crate) const SERVICE_LABEL: &str = "com.docker.compose.service";
 /// What a container was made from; another value means that it must be made again.
-pub const CONFIG_LABEL: &str = "agent-memory.config";
+pub(crate) const CONFIG_LABEL: &str = "agent-memory.config";
 /// Which home an object belongs to.
-pub const HOME_LABEL: &str = "agent-memory.home";
+pub(crate) const HOME_LABEL: &str = "agent-memory.home";
 
 /// What one container is made from.
 #[derive(Debug, Clone, Copy)]
-pub struct Blueprint<'a> {
+pub(crate) struct Blueprint<'a> {
     pub description: &'a Description,
     pub service_name: &'a str,
     /// The id of the image that the service's tag stands for now.
@@ -34,23 +35,23 @@ pub struct Blueprint<'a> {
 
 impl Blueprint<'_> {
     /// As Compose would name it.
-    pub fn container_name(&self) -> String {
+    pub(crate) fn container_name(&self) -> String {
         format!("{}-{}-1", self.description.name, self.service_name)
     }
 
-    pub fn service(&self) -> &Service {
+    pub(crate) fn service(&self) -> &Service {
         &self.description.services[self.service_name]
     }
 
     /// Changes whenever the container would come out differently.
-    pub fn config_digest(&self) -> Result<String> {
+    pub(crate) fn config_digest(&self) -> Result<String> {
         let service = serde_json::to_string(self.service()).context("cannot write a service as JSON")?;
         let version = env!("CARGO_PKG_VERSION");
         let parts = [&self.description.name, &service, self.image_id, self.secrets_digest, self.home, version];
         Ok(digest(parts.map(str::as_bytes)))
     }
 
-    pub fn container(&self) -> Result<ContainerCreateBody> {
+    pub(crate) fn container(&self) -> Result<ContainerCreateBody> {
         let service = self.service();
         let ports = service.ports.iter().map(|port| published_port(port)).collect::<Result<Vec<_>>>()?;
         let mut labels = labels(&self.description.name, self.home);
@@ -132,28 +133,23 @@ impl Blueprint<'_> {
 }
 
 /// The engine's name of a network or a volume, as Compose would name it.
-pub fn qualified(project: &str, name: &str) -> String {
+pub(crate) fn qualified(project: &str, name: &str) -> String {
     format!("{project}_{name}")
 }
 
 /// The labels of whatever belongs to this project and home.
-pub fn labels(project: &str, home: &str) -> HashMap<String, String> {
+pub(crate) fn labels(project: &str, home: &str) -> HashMap<String, String> {
     [(PROJECT_LABEL, project), (HOME_LABEL, home)].map(|(name, value)| (name.to_owned(), value.to_owned())).into()
 }
 
 /// Sha256 in hex over parts that cannot run into each other.
-pub fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+pub(crate) fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut hasher = Sha256::new();
     for part in parts {
         hasher.update((part.len() as u64).to_le_bytes());
         hasher.update(part);
     }
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The same over named contents.
-pub fn digest_of_files(files: &BTreeMap<String, Vec<u8>>) -> String {
-    digest(files.iter().flat_map(|(name, content)| [name.as_bytes(), content.as_slice()]))
+    files::hex(&hasher.finalize())
 }
 
 fn health_check(service: &Service) -> Result<HealthConfig> {
@@ -258,7 +254,8 @@ mod tests {
     #[test]
     fn gives_the_server_the_spool_to_write_and_the_models_to_read() {
         let mounts = container("server").host_config.unwrap().mounts.unwrap();
-        let read_only = |target: &str| mounts.iter().find(|mount| mount.target.as_deref() == Some(target)).unwrap().read_only;
+        let read_only =
+            |target: &str| mounts.iter().find(|mount| mount.target.as_deref() == Some(target)).unwrap().read_only;
         assert_eq!((read_only("/spool"), read_only("/models")), (Some(false), Some(true)));
     }
 

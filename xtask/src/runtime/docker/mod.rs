@@ -73,7 +73,8 @@ pub async fn up(engine: &Engine, home: &Home, printer: &Printer, options: UpOpti
 
 /// Starts what the last `up` installed: builds nothing, pulls nothing.
 pub async fn start(engine: &Engine, home: &Home, printer: &Printer) -> Result<()> {
-    let values = Values::read(home)?.context("no containers are installed in this home").hint("run `cargo xtask up`")?;
+    let values =
+        Values::read(home)?.context("no containers are installed in this home").hint("run `cargo xtask up`")?;
     raise(engine, home, printer, &values).await
 }
 
@@ -98,12 +99,7 @@ pub async fn logs(engine: &Engine, home: &Home, printer: &Printer, request: LogR
 }
 
 /// Makes all images; what is up to date is left alone unless asked otherwise.
-pub async fn images(
-    engine: &Engine,
-    printer: &Printer,
-    server: ServerSource<'_>,
-    rebuild: Rebuild,
-) -> Result<Images> {
+pub async fn images(engine: &Engine, printer: &Printer, server: ServerSource<'_>, rebuild: Rebuild) -> Result<Images> {
     images::ensure(engine, printer, server, rebuild).await
 }
 
@@ -119,14 +115,8 @@ async fn raise(engine: &Engine, home: &Home, printer: &Printer, values: &Values)
     secrets::check_all_are_written(&description, &secrets)?;
     share_files(home, engine, &secrets)?;
     let mut made = Made::default();
-    let plan = Plan {
-        engine,
-        home_path: values.home.clone(),
-        printer,
-        description,
-        secrets,
-        server_port: values.server_port,
-    };
+    let plan =
+        Plan { engine, home_path: values.home.clone(), printer, description, secrets, server_port: values.server_port };
     let database_url = format!("{}\n", plan.secrets.database_url_on_host(values.database_port));
     let written = made
         .write_file(home.database_url_file(), &database_url)

@@ -10,11 +10,11 @@ use super::health::{Progress, progress};
 use super::project;
 use super::teardown::{Member, members};
 use crate::cli::Service;
-use crate::output::{HintExt, Printer};
+use crate::output::{Printer, hinted};
 use crate::runtime::{LogRequest, ServiceState, ServiceStatus};
 
 /// Both services, also where there is no container.
-pub async fn state(engine: &Engine, home: &Home) -> Result<Vec<ServiceState>> {
+pub(crate) async fn state(engine: &Engine, home: &Home) -> Result<Vec<ServiceState>> {
     let project = project::of(engine, home).await?;
     let members = members(engine, home, &project).await?;
     let mut states = Vec::new();
@@ -30,7 +30,8 @@ pub async fn state(engine: &Engine, home: &Home) -> Result<Vec<ServiceState>> {
 
 async fn look_at(engine: &Engine, member: &Member, name: &'static str) -> Result<ServiceState> {
     let container = &member.container;
-    let found = if_there(engine.docker.inspect_container(container, None).await).doing(format!("look at {container}"))?;
+    let found =
+        if_there(engine.docker.inspect_container(container, None).await).doing(format!("look at {container}"))?;
     let state = found.and_then(|found| found.state).unwrap_or_default();
     let (status, how) = match progress(&state, 0) {
         Progress::Healthy => (ServiceStatus::Running, "healthy".to_owned()),
@@ -42,12 +43,12 @@ async fn look_at(engine: &Engine, member: &Member, name: &'static str) -> Result
 }
 
 /// Prints the last lines, and with `follow` what comes until the operator ends it.
-pub async fn logs(engine: &Engine, home: &Home, printer: &Printer, request: LogRequest) -> Result<()> {
+pub(crate) async fn logs(engine: &Engine, home: &Home, printer: &Printer, request: LogRequest) -> Result<()> {
     let project = project::of(engine, home).await?;
     let members = members(engine, home, &project).await?;
     let wanted: Vec<&Member> = members.iter().filter(|member| is_wanted(request.service, &member.service)).collect();
     if wanted.is_empty() {
-        return Err(anyhow::anyhow!("there is no container to read from")).hint("run `cargo xtask up`");
+        return Err(hinted(anyhow::anyhow!("there is no container to read from"), "run `cargo xtask up`"));
     }
     let options = LogsOptionsBuilder::default()
         .stdout(true)

@@ -8,19 +8,19 @@ use memory::home::Home;
 
 /// A user and a group by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Owner {
+pub(crate) struct Owner {
     pub uid: u32,
     pub gid: u32,
 }
 
 /// As whom a server runs whose user is root: a number that no distribution gives away.
-pub const UNPRIVILEGED: Owner = Owner { uid: 10001, gid: 10001 };
+pub(crate) const UNPRIVILEGED: Owner = Owner { uid: 10001, gid: 10001 };
 /// `postgres` in both database images.
-pub const POSTGRES: Owner = Owner { uid: 999, gid: 999 };
+pub(crate) const POSTGRES: Owner = Owner { uid: 999, gid: 999 };
 
 /// How the server's container and the host's files are matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Match {
+pub(crate) struct Match {
     /// For `user:` in compose.yaml.
     pub container_user: String,
     /// To whom the shared files are given; `None` where the engine maps owners itself (no Unix).
@@ -30,7 +30,7 @@ pub struct Match {
 }
 
 /// Decides by who owns the home, which is who installed it.
-pub fn match_with(home: &Home, rootless: bool) -> Result<Match> {
+pub(crate) fn match_with(home: &Home, rootless: bool) -> Result<Match> {
     let owner = owner_of(home.root()).with_context(|| format!("cannot read `{}`", home.root().display()))?;
     Ok(decide(owner, rootless))
 }
@@ -49,24 +49,24 @@ fn decide(owner: Option<Owner>, rootless: bool) -> Match {
 }
 
 #[cfg(unix)]
-pub fn owner_of(path: &Path) -> std::io::Result<Option<Owner>> {
+pub(crate) fn owner_of(path: &Path) -> std::io::Result<Option<Owner>> {
     use std::os::unix::fs::MetadataExt;
     let metadata = std::fs::symlink_metadata(path)?;
     Ok(Some(Owner { uid: metadata.uid(), gid: metadata.gid() }))
 }
 
 #[cfg(not(unix))]
-pub fn owner_of(path: &Path) -> std::io::Result<Option<Owner>> {
+pub(crate) fn owner_of(path: &Path) -> std::io::Result<Option<Owner>> {
     std::fs::symlink_metadata(path).map(|_| None)
 }
 
 /// Gives a file or a folder with all it holds to a user; what is theirs already is left alone.
-pub fn give_all(path: &Path, owner: Owner) -> Result<()> {
+pub(crate) fn give_all(path: &Path, owner: Owner) -> Result<()> {
     give(path, owner)?;
     for_each_entry(path, &|entry| give_all(entry, owner))
 }
 
-pub fn give(path: &Path, owner: Owner) -> Result<()> {
+pub(crate) fn give(path: &Path, owner: Owner) -> Result<()> {
     let giving = || format!("cannot give `{}` to the user {}", path.display(), owner.uid);
     // A user's other groups are as good as the first: only who they are counts.
     if owner_of(path).with_context(giving)?.is_none_or(|now| now.uid == owner.uid) {
@@ -78,7 +78,7 @@ pub fn give(path: &Path, owner: Owner) -> Result<()> {
 }
 
 /// Lets everyone read what lies in a folder. Its home is closed to others, so this opens it to the containers only.
-pub fn let_read_all(path: &Path) -> Result<()> {
+pub(crate) fn let_read_all(path: &Path) -> Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;

@@ -6,14 +6,14 @@ use anyhow::{Context, Result};
 
 use crate::output::HintExt;
 
-pub const DATABASE_PORT: u16 = 3378;
+pub(crate) const DATABASE_PORT: u16 = 3378;
 
-pub fn is_free(port: u16) -> bool {
+pub(crate) fn is_free(port: u16) -> bool {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
 }
 
 /// Fails before anything is made if the server cannot have its port.
-pub fn require_free(port: u16) -> Result<()> {
+pub(crate) fn require_free(port: u16) -> Result<()> {
     if is_free(port) {
         return Ok(());
     }
@@ -23,7 +23,7 @@ pub fn require_free(port: u16) -> Result<()> {
 }
 
 /// The port that the database had, the usual one if it is free, else any that is: programs find it in `database-url`.
-pub fn for_database(before: Option<u16>) -> Result<u16> {
+pub(crate) fn for_database(before: Option<u16>) -> Result<u16> {
     if let Some(port) = before {
         return Ok(port);
     }

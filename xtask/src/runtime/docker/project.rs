@@ -9,7 +9,7 @@ use super::mapping::{HOME_LABEL, qualified};
 use super::values::{self, Values};
 
 /// The name that the last `up` chose; else the first that no other home has.
-pub async fn of(engine: &Engine, home: &Home) -> Result<String> {
+pub(crate) async fn of(engine: &Engine, home: &Home) -> Result<String> {
     if let Some(values) = Values::read(home)? {
         return Ok(values.project);
     }
@@ -32,7 +32,7 @@ async fn belongs_to_another(engine: &Engine, project: &str, home_path: &str) -> 
 
 impl Values {
     /// The description with these values in it.
-    pub fn describe(&self) -> Result<Description> {
+    pub(crate) fn describe(&self) -> Result<Description> {
         Description::ours(&self.variables())
     }
 }

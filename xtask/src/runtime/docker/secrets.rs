@@ -12,20 +12,20 @@ use super::mapping::digest;
 use super::ownership::{self, Match, Owner};
 use crate::files::{self, Mode};
 
-pub fn folder(home: &Home) -> PathBuf {
+pub(crate) fn folder(home: &Home) -> PathBuf {
     home.run().join("secrets")
 }
 
 /// What the containers are told in confidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Secrets {
+pub(crate) struct Secrets {
     token: String,
     database_password: String,
 }
 
 impl Secrets {
     /// The home's token, and the database's password: the one that is there, else a new one.
-    pub fn of(home: &Home) -> Result<Self> {
+    pub(crate) fn of(home: &Home) -> Result<Self> {
         let token = home.token().context("the containers need the home's token")?;
         let password = files::read_if_there(&folder(home).join("database-password"))?;
         let database_password = match password.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()) {
@@ -36,12 +36,12 @@ impl Secrets {
     }
 
     /// Where programs on the host find the database.
-    pub fn database_url_on_host(&self, port: u16) -> String {
+    pub(crate) fn database_url_on_host(&self, port: u16) -> String {
         format!("postgres://agent_memory:{}@127.0.0.1:{port}/agent_memory", self.database_password)
     }
 
     /// Writes the files; those that hold the same already keep their place, because running containers hold on to it.
-    pub fn write(&self, home: &Home, owners: &Match) -> Result<()> {
+    pub(crate) fn write(&self, home: &Home, owners: &Match) -> Result<()> {
         files::create_private_folder(&home.run())?;
         files::create_private_folder(&folder(home))?;
         for (name, content) in self.contents() {
@@ -52,7 +52,7 @@ impl Secrets {
     }
 
     /// What a service sees, as a digest.
-    pub fn digest_for(&self, service: &Service) -> String {
+    pub(crate) fn digest_for(&self, service: &Service) -> String {
         let contents = self.contents();
         let seen = service.secrets.iter().filter_map(|name| contents.get_key_value(name.as_str()));
         digest(seen.flat_map(|(name, content)| [name.as_bytes(), content.as_bytes()]))
@@ -69,7 +69,7 @@ impl Secrets {
 }
 
 /// Every secret in compose.yaml must be one that this module writes.
-pub fn check_all_are_written(description: &Description, secrets: &Secrets) -> Result<()> {
+pub(crate) fn check_all_are_written(description: &Description, secrets: &Secrets) -> Result<()> {
     let contents = secrets.contents();
     let unknown = description.secrets.keys().find(|name| !contents.contains_key(name.as_str()));
     unknown.map_or(Ok(()), |name| anyhow::bail!("compose.yaml: nobody writes the secret `{name}`"))

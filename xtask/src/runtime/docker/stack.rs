@@ -17,7 +17,7 @@ use crate::output::{HintExt, Printer};
 
 /// Everything that is decided before the engine is asked for anything.
 #[derive(Debug)]
-pub struct Plan<'a> {
+pub(crate) struct Plan<'a> {
     pub engine: &'a Engine,
     pub printer: &'a Printer,
     pub description: Description,
@@ -29,7 +29,7 @@ pub struct Plan<'a> {
 
 /// What a call has made, so that it can be taken away.
 #[derive(Debug, Default)]
-pub struct Made {
+pub(crate) struct Made {
     containers: Vec<String>,
     networks: Vec<String>,
     volumes: Vec<String>,
@@ -38,7 +38,7 @@ pub struct Made {
 
 impl Made {
     /// Writes a private file and remembers what was there.
-    pub fn write_file(&mut self, path: PathBuf, text: &str) -> Result<()> {
+    pub(crate) fn write_file(&mut self, path: PathBuf, text: &str) -> Result<()> {
         let before = files::read_if_there(&path)?;
         if before.as_deref() != Some(text) {
             files::write_private(&path, text)?;
@@ -48,7 +48,7 @@ impl Made {
     }
 
     /// Takes everything away as far as that is possible; the failure that led here is the one to tell.
-    pub async fn undo(self, engine: &Engine) {
+    pub(crate) async fn undo(self, engine: &Engine) {
         for container in self.containers.iter().rev() {
             let options = RemoveContainerOptionsBuilder::default().force(true).build();
             drop(engine.docker.remove_container(container, Some(options)).await);
@@ -69,7 +69,7 @@ impl Made {
 }
 
 /// Makes the engine hold what the plan says.
-pub async fn raise(plan: &Plan<'_>, made: &mut Made) -> Result<()> {
+pub(crate) async fn raise(plan: &Plan<'_>, made: &mut Made) -> Result<()> {
     let project = &plan.description.name;
     for name in plan.description.networks.keys() {
         ensure_network(plan, &qualified(project, name), name, made).await?;
@@ -129,29 +129,31 @@ async fn ensure_service(plan: &Plan<'_>, service_name: &str, made: &mut Made) ->
     let existing = if_there(plan.engine.docker.inspect_container(&container, None).await);
     let existing = existing.doing(format!("look for {what}"))?;
     let step = plan.printer.step(format!("Starting {what}"));
-    match existing.filter(|existing| config_of(existing) == blueprint.config_digest().ok()) {
-        Some(same) => {
-            let runs = same.state.as_ref().and_then(|state| state.running) == Some(true);
-            if !runs {
-                start(plan, service_name, &container).await?;
-            }
-            health::wait(plan.engine, &container, &what, same.restart_count.unwrap_or_default()).await?;
-            if runs { step.skip() } else { step.done(format!("Started {what}")) }
-        }
-        None => {
-            remove(plan.engine, &container).await?;
-            let options = CreateContainerOptionsBuilder::default().name(&container).build();
-            let body = blueprint.container()?;
-            plan.engine.docker.create_container(Some(options), body).await.doing(format!("make {what}"))?;
-            made.containers.push(container.clone());
+    let as_described = existing.filter(|existing| config_of(existing) == blueprint.config_digest().ok());
+    if let Some(existing) = as_described {
+        let runs = existing.state.as_ref().and_then(|state| state.running) == Some(true);
+        if !runs {
             start(plan, service_name, &container).await?;
-            health::wait(plan.engine, &container, &what, 0).await?;
-            if service_name == super::DATABASE && made.volumes.is_empty() {
-                health::set_database_password(plan.engine, &container).await?;
-            }
-            step.done(format!("Made and started {what} ({container})"));
         }
+        health::wait(plan.engine, &container, &what, existing.restart_count.unwrap_or_default()).await?;
+        if runs {
+            step.skip();
+        } else {
+            step.done(format!("Started {what}"));
+        }
+        return Ok(());
     }
+    remove(plan.engine, &container).await?;
+    let options = CreateContainerOptionsBuilder::default().name(&container).build();
+    let body = blueprint.container()?;
+    plan.engine.docker.create_container(Some(options), body).await.doing(format!("make {what}"))?;
+    made.containers.push(container.clone());
+    start(plan, service_name, &container).await?;
+    health::wait(plan.engine, &container, &what, 0).await?;
+    if service_name == super::DATABASE && made.volumes.is_empty() {
+        health::set_database_password(plan.engine, &container).await?;
+    }
+    step.done(format!("Made and started {what} ({container})"));
     Ok(())
 }
 
@@ -171,7 +173,7 @@ async fn start(plan: &Plan<'_>, service_name: &str, container: &str) -> Result<(
 }
 
 /// Stops a container with its own grace period and removes it, if it is there.
-pub async fn remove(engine: &Engine, container: &str) -> Result<bool> {
+pub(crate) async fn remove(engine: &Engine, container: &str) -> Result<bool> {
     let stopped = engine.docker.stop_container(container, None).await;
     if if_there(stopped).doing(format!("stop {container}"))?.is_none() {
         return Ok(false);

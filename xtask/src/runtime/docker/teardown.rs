@@ -14,13 +14,13 @@ use crate::output::Printer;
 
 /// A container of the project, whatever its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
+pub(crate) struct Member {
     pub service: String,
     pub container: String,
 }
 
 /// Stops and removes containers and network; says whether there was anything.
-pub async fn down(engine: &Engine, home: &Home, printer: &Printer) -> Result<bool> {
+pub(crate) async fn down(engine: &Engine, home: &Home, printer: &Printer) -> Result<bool> {
     let project = project::of(engine, home).await?;
     let mut anything = false;
     for member in members(engine, home, &project).await? {
@@ -36,12 +36,13 @@ pub async fn down(engine: &Engine, home: &Home, printer: &Printer) -> Result<boo
 }
 
 /// What `down` does, and then the data: every memory is gone.
-pub async fn purge(engine: &Engine, home: &Home, printer: &Printer) -> Result<()> {
+pub(crate) async fn purge(engine: &Engine, home: &Home, printer: &Printer) -> Result<()> {
     let project = project::of(engine, home).await?;
     down(engine, home, printer).await?;
     for volume in super::volumes(home)? {
         let volume = qualified(&project, &volume);
-        let removed = engine.docker.remove_volume(&volume, None::<bollard::query_parameters::RemoveVolumeOptions>).await;
+        let removed =
+            engine.docker.remove_volume(&volume, None::<bollard::query_parameters::RemoveVolumeOptions>).await;
         if if_there(removed).doing(format!("remove the volume {volume}"))?.is_some() {
             printer.note(format_args!("Removed the volume {volume} with all its data"));
         }
@@ -52,7 +53,7 @@ pub async fn purge(engine: &Engine, home: &Home, printer: &Printer) -> Result<()
 }
 
 /// The project's containers, the server before its database.
-pub async fn members(engine: &Engine, home: &Home, project: &str) -> Result<Vec<Member>> {
+pub(crate) async fn members(engine: &Engine, home: &Home, project: &str) -> Result<Vec<Member>> {
     let home_path = values::absolute(home)?;
     let labels = vec![format!("{PROJECT_LABEL}={project}"), format!("{HOME_LABEL}={home_path}")];
     let filters = HashMap::from([("label".to_owned(), labels)]);

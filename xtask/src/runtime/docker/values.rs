@@ -21,11 +21,11 @@ const SERVER_IMAGE: &str = "AGENT_MEMORY_SERVER_IMAGE";
 const POSTGRES_IMAGE: &str = "AGENT_MEMORY_POSTGRES_IMAGE";
 
 /// The project's name where only one home uses the engine.
-pub const DEFAULT_PROJECT: &str = "agent-memory";
+pub(crate) const DEFAULT_PROJECT: &str = "agent-memory";
 
 /// Everything that compose.yaml leaves open.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Values {
+pub(crate) struct Values {
     pub project: String,
     pub home: String,
     pub container_user: String,
@@ -36,7 +36,7 @@ pub struct Values {
 
 impl Values {
     /// What the last `up` chose, or `None` where none has been.
-    pub fn read(home: &Home) -> Result<Option<Self>> {
+    pub(crate) fn read(home: &Home) -> Result<Option<Self>> {
         let path = file(home);
         let Some(text) = files::read_if_there(&path)? else { return Ok(None) };
         let values = Self::parse(&text)
@@ -45,7 +45,7 @@ impl Values {
         Ok(Some(values))
     }
 
-    pub fn variables(&self) -> BTreeMap<String, String> {
+    pub(crate) fn variables(&self) -> BTreeMap<String, String> {
         let pairs = [
             (PROJECT, self.project.clone()),
             (HOME, self.home.clone()),
@@ -59,8 +59,9 @@ impl Values {
     }
 
     /// The content of `run/compose.env`. In single quotes nothing but the quote itself means anything to Compose.
-    pub fn to_env_file(&self) -> String {
-        let lines = self.variables().into_iter().map(|(name, value)| format!("{name}='{}'\n", value.replace('\'', r"\'")));
+    pub(crate) fn to_env_file(&self) -> String {
+        let lines =
+            self.variables().into_iter().map(|(name, value)| format!("{name}='{}'\n", value.replace('\'', r"\'")));
         format!("# Written by `cargo xtask up` for docker compose --env-file.\n{}", lines.collect::<String>())
     }
 
@@ -82,12 +83,12 @@ impl Values {
     }
 }
 
-pub fn file(home: &Home) -> PathBuf {
+pub(crate) fn file(home: &Home) -> PathBuf {
     home.run().join("compose.env")
 }
 
 /// The home as the engine needs it: absolute.
-pub fn absolute(home: &Home) -> Result<String> {
+pub(crate) fn absolute(home: &Home) -> Result<String> {
     let path = std::path::absolute(home.root()).context("the working folder is gone")?;
     path.into_os_string()
         .into_string()
@@ -97,7 +98,7 @@ pub fn absolute(home: &Home) -> Result<String> {
 
 /// The names that a home's project can have: the plain one for the user's default home, if no other home has it in this
 /// engine; else one of its own.
-pub fn project_names(home: &Home) -> Result<Vec<String>> {
+pub(crate) fn project_names(home: &Home) -> Result<Vec<String>> {
     let absolute = absolute(home)?;
     let own = format!("{DEFAULT_PROJECT}-{}", &digest([absolute.as_bytes()])[..8]);
     let usual = Surroundings { agent_memory_home: None, program: None, ..Surroundings::of_process() };

@@ -14,7 +14,7 @@ const UNPRIVILEGED: [&str; 3] = ["agent-memory", "postgres", "nobody"];
 
 /// The owner of Postgres' files and processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Account {
+pub(super) enum Account {
     /// Whoever calls.
     Caller,
     /// Another account, which only root can use.
@@ -24,7 +24,7 @@ pub enum Account {
 impl Account {
     /// The caller's own account unless that is root's.
     #[cfg(unix)]
-    pub fn choose() -> Result<Self> {
+    pub(super) fn choose() -> Result<Self> {
         if !is_root()? {
             return Ok(Self::Caller);
         }
@@ -32,27 +32,24 @@ impl Account {
         UNPRIVILEGED
             .iter()
             .find_map(|wanted| users.list().iter().find(|user| user.name() == *wanted))
-            .map(|user| Self::Other {
-                name: user.name().to_owned(),
-                user_id: **user.id(),
-                group_id: *user.group_id(),
-            })
+            .map(|user| Self::Other { name: user.name().to_owned(), user_id: **user.id(), group_id: *user.group_id() })
             .context("Postgres does not run as root, and there is no account to lend it to")
             .hint("create one (`useradd --system agent-memory`) or run `cargo xtask up` as an ordinary user")
     }
 
     #[cfg(not(unix))]
-    pub fn choose() -> Result<Self> {
+    pub(super) fn choose() -> Result<Self> {
         Ok(Self::Caller)
     }
 
     /// A command that will run as this account, with an environment of its own.
-    pub fn command(&self, program: &Path) -> Command {
+    pub(super) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.env_clear().env("AGENT_MEMORY_DISABLE", "1").env("LC_ALL", "C");
         if cfg!(windows) {
             let needed = ["SystemRoot", "TEMP", "TMP"];
-            command.envs(std::env::vars_os().filter(|(key, _)| needed.iter().any(|name| key.eq_ignore_ascii_case(name))));
+            command
+                .envs(std::env::vars_os().filter(|(key, _)| needed.iter().any(|name| key.eq_ignore_ascii_case(name))));
         } else {
             command.env("PATH", "/usr/local/bin:/usr/bin:/bin");
         }
@@ -65,7 +62,7 @@ impl Account {
     }
 
     /// Hands a file or folder over to this account.
-    pub fn own(&self, path: &Path) -> Result<()> {
+    pub(super) fn own(&self, path: &Path) -> Result<()> {
         #[cfg(unix)]
         if let Self::Other { name, user_id, group_id } = self {
             // A link is handed over itself, never what it points to.
@@ -80,7 +77,7 @@ impl Account {
 
 /// Whether this process may do everything, and Postgres therefore refuses to run as it does.
 #[cfg(unix)]
-pub fn is_root() -> Result<bool> {
+pub(super) fn is_root() -> Result<bool> {
     use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind};
     let own = Pid::from_u32(std::process::id());
     let mut system = System::new();

@@ -27,7 +27,7 @@ const DATABASE_CREATED_FILE: &str = "agent-memory.database-created";
 
 /// What a server may lose when the machine does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
+pub(super) enum Durability {
     Durable,
     /// For tests: a crash of the machine may lose everything.
     ThrowAway,
@@ -35,7 +35,7 @@ pub enum Durability {
 
 /// A data directory and how to run it.
 #[derive(Debug, Clone)]
-pub struct Cluster {
+pub(super) struct Cluster {
     program: Program,
     data: PathBuf,
     log: PathBuf,
@@ -44,19 +44,19 @@ pub struct Cluster {
 
 impl Cluster {
     /// The folder above `data` must belong to the program's account.
-    pub fn new(program: Program, data: PathBuf, log: PathBuf, durability: Durability) -> Self {
+    pub(super) fn new(program: Program, data: PathBuf, log: PathBuf, durability: Durability) -> Self {
         Self { program, data, log, durability }
     }
 
     /// The process of the running server.
-    pub fn process(&self) -> Option<Process> {
+    pub(super) fn process(&self) -> Option<Process> {
         let text = std::fs::read_to_string(self.data.join("postmaster.pid")).ok()?;
         let id = text.lines().next()?.trim().parse().ok()?;
         Process::find(id, &self.program.path("postgres"))
     }
 
     /// Creates the data directory unless it is there, whole or not at all.
-    pub async fn initialise(&self, password: &str) -> Result<()> {
+    pub(super) async fn initialise(&self, password: &str) -> Result<()> {
         if self.data.exists() {
             return self.check_version();
         }
@@ -75,7 +75,7 @@ impl Cluster {
     }
 
     /// Starts the server on a port of 127.0.0.1 and makes sure that our database is in it.
-    pub async fn start(&self, port: u16, password: &str) -> Result<()> {
+    pub(super) async fn start(&self, port: u16, password: &str) -> Result<()> {
         files::write_private_if_changed(&self.configuration(), &configuration(port, self.durability))?;
         self.program.account().own(&self.configuration())?;
         let log = files::open_log(&self.log)?;
@@ -92,7 +92,7 @@ impl Cluster {
     }
 
     /// Stops the server, without waiting for its clients; nothing to do where none runs.
-    pub async fn stop(&self) -> Result<()> {
+    pub(super) async fn stop(&self) -> Result<()> {
         let Some(process) = self.process() else { return Ok(()) };
         let mut command = self.control("stop");
         command.args(["--mode", "fast"]);
@@ -170,18 +170,18 @@ impl Cluster {
 const POSTGRES_MAJOR: &str = "18";
 
 /// A port of 127.0.0.1 that nobody listens on now.
-pub fn free_port() -> Result<u16> {
+pub(super) fn free_port() -> Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no port is free on 127.0.0.1")?;
     Ok(listener.local_addr().context("the system does not tell the port")?.port())
 }
 
 /// Whether nobody listens on a port of 127.0.0.1.
-pub fn is_free(port: u16) -> bool {
+pub(super) fn is_free(port: u16) -> bool {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
 }
 
 /// The URL of our database on a port of 127.0.0.1.
-pub fn url(port: u16, password: &str) -> String {
+pub(super) fn url(port: u16, password: &str) -> String {
     postgres_url::own(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), password)
 }
 

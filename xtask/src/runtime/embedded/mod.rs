@@ -18,7 +18,6 @@ use account::Account;
 
 use crate::files;
 
-pub use cluster::free_port;
 pub use installed::InstalledPostgres;
 pub use private::Postgres;
 
@@ -45,6 +44,11 @@ fn create_base(base: &Path, account: &Account) -> Result<()> {
         account.own(base)?;
     }
     Ok(())
+}
+
+/// A port of 127.0.0.1 that nobody listens on now.
+pub fn free_port() -> Result<u16> {
+    cluster::free_port()
 }
 
 #[cfg(test)]

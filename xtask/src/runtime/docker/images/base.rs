@@ -16,12 +16,12 @@ use crate::files;
 use crate::output::{HintExt, Printer, Step};
 use crate::runtime::docker::engine::{Engine, EngineContext};
 
-pub const OFFICIAL: &str = "debian:trixie-slim";
-pub const OURS: &str = "agent-memory-base:trixie";
+pub(crate) const OFFICIAL: &str = "debian:trixie-slim";
+pub(crate) const OURS: &str = "agent-memory-base:trixie";
 const SUITE: &str = "trixie";
 
 /// It takes half a minute where the mirror is near.
-const BOOTSTRAP_DEADLINE: Duration = Duration::from_secs(20 * 60);
+const BOOTSTRAP_DEADLINE: Duration = Duration::from_mins(20);
 
 /// Devices belong to the engine; the rest is large and read by nobody in a container.
 const LEFT_OUT: [&str; 7] = [
@@ -35,7 +35,7 @@ const LEFT_OUT: [&str; 7] = [
 ];
 
 /// The base image to build on, made if there is none.
-pub async fn ensure(engine: &Engine, printer: &Printer, registry: &Registry<'_>) -> Result<&'static str> {
+pub(crate) async fn ensure(engine: &Engine, printer: &Printer, registry: &Registry<'_>) -> Result<&'static str> {
     if image_id(engine, OURS).await?.is_some() {
         return Ok(OURS);
     }
@@ -89,7 +89,7 @@ async fn bootstrap(folder: &Path, step: &Step) -> Result<()> {
     let mut lines = BufReader::new(stdout).lines();
     let mut last_line = String::new();
     while let Some(line) = lines.next_line().await.context("cannot read what debootstrap says")? {
-        last_line = line.trim_start_matches("I: ").to_owned();
+        line.trim_start_matches("I: ").clone_into(&mut last_line);
         step.say(format!("Making a base image: {}", last_line.to_lowercase()));
     }
     let status = child.wait().await.context("cannot wait for debootstrap")?;

@@ -9,7 +9,7 @@ use futures_util::StreamExt;
 
 use super::Rebuild;
 use super::context::BuildContext;
-use crate::output::{HintExt, Printer};
+use crate::output::{Printer, hinted};
 use crate::runtime::docker::engine::{Engine, EngineContext, if_there};
 
 /// The label that holds the digest of an image's build context.
@@ -19,7 +19,7 @@ const SHOWN_LINES: usize = 15;
 
 /// One image to build.
 #[derive(Debug)]
-pub struct Recipe<'a> {
+pub(crate) struct Recipe<'a> {
     pub tag: &'a str,
     /// In a sentence: `the Postgres image`.
     pub what: &'a str,
@@ -29,7 +29,7 @@ pub struct Recipe<'a> {
 }
 
 /// Whether the image is there and was built from this context.
-pub async fn is_current(engine: &Engine, tag: &str, context: &BuildContext, rebuild: Rebuild) -> Result<bool> {
+pub(crate) async fn is_current(engine: &Engine, tag: &str, context: &BuildContext, rebuild: Rebuild) -> Result<bool> {
     if rebuild == Rebuild::Always {
         return Ok(false);
     }
@@ -38,7 +38,7 @@ pub async fn is_current(engine: &Engine, tag: &str, context: &BuildContext, rebu
     Ok(labels.is_some_and(|labels| labels.get(SOURCE_LABEL) == Some(&context.digest())))
 }
 
-pub async fn build(engine: &Engine, printer: &Printer, recipe: Recipe<'_>) -> Result<()> {
+pub(crate) async fn build(engine: &Engine, printer: &Printer, recipe: Recipe<'_>) -> Result<()> {
     let step = printer.step(format!("Building {}", recipe.what));
     let mut arguments = proxies();
     arguments.extend(recipe.arguments);
@@ -57,7 +57,9 @@ pub async fn build(engine: &Engine, printer: &Printer, recipe: Recipe<'_>) -> Re
     let mut last_lines = VecDeque::new();
     while let Some(event) = events.next().await {
         let event = match event {
-            Err(bollard::errors::Error::DockerStreamError { error }) => return Err(failed(recipe.what, &last_lines, &error)),
+            Err(bollard::errors::Error::DockerStreamError { error }) => {
+                return Err(failed(recipe.what, &last_lines, &error));
+            }
             event => event.doing(format!("build {}", recipe.what))?,
         };
         if let Some(message) = event.error_detail.and_then(|detail| detail.message) {
@@ -77,7 +79,7 @@ pub async fn build(engine: &Engine, printer: &Printer, recipe: Recipe<'_>) -> Re
 }
 
 /// Removes images of ours that have lost their tag to a newer one and that no container uses.
-pub async fn remove_replaced(engine: &Engine) -> Result<()> {
+pub(crate) async fn remove_replaced(engine: &Engine) -> Result<()> {
     let filters = HashMap::from([
         ("dangling".to_owned(), vec!["true".to_owned()]),
         ("label".to_owned(), vec![SOURCE_LABEL.to_owned()]),
@@ -88,13 +90,18 @@ pub async fn remove_replaced(engine: &Engine) -> Result<()> {
 
 fn failed(what: &str, last_lines: &VecDeque<String>, message: &str) -> anyhow::Error {
     let lines: Vec<_> = last_lines.iter().map(String::as_str).collect();
-    let result: Result<()> = Err(anyhow!("{}\n{}", message.trim(), lines.join("\n")).context(format!("cannot build {what}")));
-    let hinted = result.hint("the lines above are the build's last; packages come from Debian's mirrors, so check network and proxy");
-    hinted.expect_err("it was made as an error")
+    let failure = anyhow!("{}\n{}", message.trim(), lines.join("\n")).context(format!("cannot build {what}"));
+    hinted(
+        failure,
+        "the lines above are the build's last; packages come from Debian's mirrors: check network and proxy",
+    )
 }
 
 /// The proxies of this process, under the names that every Dockerfile knows without declaring them.
-#[allow(clippy::disallowed_methods, reason = "no setting of ours: what the host's programs are told is told to the build")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "no setting of ours: what the host's programs are told is told to the build"
+)]
 fn proxies() -> HashMap<String, String> {
     ["http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"]
         .into_iter()

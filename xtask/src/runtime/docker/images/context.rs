@@ -11,24 +11,24 @@ use crate::runtime::docker::mapping::digest;
 
 /// Files by their path in the context, with whether they are programs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct BuildContext {
+pub(crate) struct BuildContext {
     files: BTreeMap<String, (Vec<u8>, Kind)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     Text,
     Program,
 }
 
 impl BuildContext {
-    pub fn with(mut self, path: &str, content: impl Into<Vec<u8>>, kind: Kind) -> Self {
+    pub(crate) fn with(mut self, path: &str, content: impl Into<Vec<u8>>, kind: Kind) -> Self {
         self.files.insert(path.to_owned(), (content.into(), kind));
         self
     }
 
     /// The parts of a checkout that .dockerignore lets through.
-    pub fn of_repository(root: &Path) -> Result<Self> {
+    pub(crate) fn of_repository(root: &Path) -> Result<Self> {
         let path = root.join(".dockerignore");
         let rules = fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
         let mut context = Self::default();
@@ -39,11 +39,11 @@ impl BuildContext {
     }
 
     /// The same for the same content, whatever the files' times.
-    pub fn digest(&self) -> String {
+    pub(crate) fn digest(&self) -> String {
         digest(self.files.iter().flat_map(|(path, (content, _))| [path.as_bytes(), content.as_slice()]))
     }
 
-    pub fn into_tar(self) -> Result<Vec<u8>> {
+    pub(crate) fn into_tar(self) -> Result<Vec<u8>> {
         let mut archive = tar::Builder::new(Vec::new());
         for (path, (content, kind)) in &self.files {
             let mut header = tar::Header::new_gnu();

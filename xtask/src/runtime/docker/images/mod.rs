@@ -18,14 +18,14 @@ use self::registry::Registry;
 use super::engine::Engine;
 use crate::output::{HintExt, Printer};
 
-pub use self::build::remove_replaced;
-pub use self::registry::image_id;
+pub(crate) use self::build::remove_replaced;
+pub(crate) use self::registry::image_id;
 
 /// The official image, and ours for where it cannot be pulled.
-pub const PGVECTOR: &str = "pgvector/pgvector:pg17";
-pub const POSTGRES: &str = "agent-memory-postgres:17";
+pub(crate) const PGVECTOR: &str = "pgvector/pgvector:pg17";
+pub(crate) const POSTGRES: &str = "agent-memory-postgres:17";
 /// One tag a version: what is installed and what is being tried out do not take each other's place.
-pub const SERVER: &str = concat!("agent-memory-server:", env!("CARGO_PKG_VERSION"));
+pub(crate) const SERVER: &str = concat!("agent-memory-server:", env!("CARGO_PKG_VERSION"));
 const RUST: &str = "rust:1-slim-trixie";
 
 /// What the server's image can be built from.
@@ -52,7 +52,7 @@ pub struct Images {
 }
 
 /// Makes sure of both images.
-pub async fn ensure(
+pub(crate) async fn ensure(
     engine: &Engine,
     printer: &Printer,
     source: ServerSource<'_>,
@@ -65,7 +65,7 @@ pub async fn ensure(
 }
 
 /// Makes sure of the Postgres image alone; gives its reference.
-pub async fn ensure_postgres(engine: &Engine, printer: &Printer) -> Result<&'static str> {
+pub(crate) async fn ensure_postgres(engine: &Engine, printer: &Printer) -> Result<&'static str> {
     postgres(engine, printer, &Registry::of(engine, printer), Rebuild::IfStale).await
 }
 
@@ -131,13 +131,13 @@ fn context_of_host_program(engine: &Engine, program: &Path) -> Result<Option<Bui
     if !same_machine {
         return Ok(None);
     }
-    let content = fs::read(program)
+    let server = fs::read(program)
         .with_context(|| format!("cannot read the server's program `{}`", program.display()))
         .hint("run `cargo xtask up`; it builds and installs the programs")?;
     let context = BuildContext::default()
         .with("Dockerfile", include_str!("../../../../../compose/server/Dockerfile.host"), Kind::Text)
         .with("ca-certificates.crt", certificates(), Kind::Text)
-        .with("agent-memory-server", content, Kind::Program);
+        .with("agent-memory-server", server, Kind::Program);
     Ok(Some(context))
 }
 

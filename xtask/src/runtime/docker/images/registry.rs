@@ -14,22 +14,22 @@ use crate::runtime::docker::engine::{Engine, EngineContext, if_there};
 /// A registry that has not begun to answer by then is taken for none.
 const FIRST_ANSWER: Duration = Duration::from_secs(20);
 /// Unpacking a large layer is silent for a while.
-const LONGEST_SILENCE: Duration = Duration::from_secs(120);
+const LONGEST_SILENCE: Duration = Duration::from_mins(2);
 
 #[derive(Debug)]
-pub struct Registry<'a> {
+pub(crate) struct Registry<'a> {
     engine: &'a Engine,
     printer: &'a Printer,
     silent: AtomicBool,
 }
 
 impl<'a> Registry<'a> {
-    pub fn of(engine: &'a Engine, printer: &'a Printer) -> Self {
+    pub(crate) fn of(engine: &'a Engine, printer: &'a Printer) -> Self {
         Self { engine, printer, silent: AtomicBool::new(false) }
     }
 
     /// Whether the engine has the image now: it had it, or has pulled it.
-    pub async fn has(&self, reference: &str) -> Result<bool> {
+    pub(crate) async fn has(&self, reference: &str) -> Result<bool> {
         if image_id(self.engine, reference).await?.is_some() {
             return Ok(true);
         }
@@ -65,14 +65,14 @@ impl<'a> Registry<'a> {
 }
 
 /// The id that a tag stands for now.
-pub async fn image_id(engine: &Engine, reference: &str) -> Result<Option<String>> {
+pub(crate) async fn image_id(engine: &Engine, reference: &str) -> Result<Option<String>> {
     let found = if_there(engine.docker.inspect_image(reference).await);
     let found = found.doing(format!("look for the image {reference}"))?;
     Ok(found.and_then(|image| image.id))
 }
 
 /// Name and tag of a reference that has both.
-pub fn split(reference: &str) -> (&str, &str) {
+pub(crate) fn split(reference: &str) -> (&str, &str) {
     reference.rsplit_once(':').unwrap_or((reference, "latest"))
 }
 
