@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use anyhow::{Context, Result, bail};
 use memory::home::Home;
-use reqwest::{RequestBuilder, Response, StatusCode};
+use reqwest::{RequestBuilder, Response};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
@@ -88,15 +88,24 @@ impl Stack {
         Ok(destination)
     }
 
-    /// Starts the server on this installation's port and waits until it answers.
+    /// Starts the server on this installation's port and waits until it takes events.
     pub async fn start_server(&mut self) -> Result<()> {
+        self.start_server_until("up").await
+    }
+
+    /// The same where its database cannot be reached: waits until the server says so.
+    pub async fn start_server_without_database(&mut self) -> Result<()> {
+        self.start_server_until("down").await
+    }
+
+    async fn start_server_until(&mut self, database: &str) -> Result<()> {
         let mut server = self.spawn_server().await?;
-        let ready = wait::until("the server's first answer", async || {
+        let ready = wait::until("the server's start", async || {
             if let Some(status) = server.try_wait().context("looking after the server")? {
                 bail!("the server ended with {status}");
             }
-            let health = self.client.get(self.url("/api/health")).send().await;
-            Ok(health.is_ok_and(|answer| answer.status() == StatusCode::OK).then_some(()))
+            let health = self.health().await.unwrap_or_default();
+            Ok((health["database"]["state"] == database).then_some(()))
         });
         ready.await.with_context(|| format!("its output was:\n{}", self.server_output()))?;
         self.server = Some(server);
@@ -165,6 +174,12 @@ impl Stack {
     pub async fn health(&self) -> Result<Value> {
         let answer = self.client.get(self.url("/api/health")).send().await.context("asking for the server's health")?;
         answer.json().await.context("reading the server's health")
+    }
+
+    /// What the server counted since its start, and what the journal holds.
+    pub async fn stats(&self) -> Result<Value> {
+        let request = self.client.get(self.url("/api/admin/stats")).bearer_auth(&self.token);
+        request.send().await.context("asking for the server's counts")?.json().await.context("reading the counts")
     }
 
     /// Posts an event the way an agent with HTTP hooks does.

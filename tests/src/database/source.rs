@@ -5,24 +5,9 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 use testcontainers::core::{IntoContainerPort, WaitFor};
 use testcontainers::runners::AsyncRunner;
 use testcontainers::{ContainerAsync, GenericImage, ImageExt};
+use xtask::runtime::embedded;
 
-use crate::settings;
-
-// TEMPORARY until xtask compiles
-mod embedded {
-    pub struct Postgres;
-    impl Postgres {
-        pub async fn start_private(_: &std::path::Path) -> anyhow::Result<Self> {
-            anyhow::bail!("not yet")
-        }
-        pub fn url(&self) -> &str {
-            ""
-        }
-        pub async fn stop(self) -> anyhow::Result<()> {
-            Ok(())
-        }
-    }
-}
+use crate::{settings, wait};
 
 /// What `cargo xtask images` builds.
 const DEFAULT_IMAGE: &str = "agent-memory-postgres:17";
@@ -81,7 +66,7 @@ async fn container() -> Result<Source> {
     let password = uuid::Uuid::new_v4().simple().to_string();
     let container = GenericImage::new(name, tag)
         .with_exposed_port(5432.tcp())
-        // The first start of the image runs a server of its own to make the database, and ends it again.
+        // The official image first runs a server without a network to set itself up.
         .with_wait_for(WaitFor::message_on_stderr("listening on IPv4 address"))
         .with_env_var("POSTGRES_PASSWORD", &password)
         .with_cmd(["postgres", "-c", MAX_CONNECTIONS, "-c", "fsync=off"])
@@ -90,6 +75,10 @@ async fn container() -> Result<Source> {
         .with_context(|| format!("starting a container of `{image}`"))?;
     let port = container.get_host_port_ipv4(5432).await.context("asking for the container's port")?;
     let url = format!("postgres://postgres:{password}@127.0.0.1:{port}/postgres");
+    wait::until("the first connection to the container's Postgres", async || {
+        Ok(PgConnection::connect(&url).await.ok())
+    })
+    .await?;
     Ok(Source::Container { url, image, container: Box::new(container) })
 }
 

@@ -7,11 +7,12 @@ use tests::conversation::Conversation;
 use tests::stack::Stack;
 
 /// Every route but health, with the method it is made for.
-const ROUTES: [(Method, &str); 4] = [
+const ROUTES: [(Method, &str); 5] = [
     (Method::POST, "/api/hooks/claude-code"),
     (Method::POST, "/api/embed"),
     (Method::POST, "/mcp"),
     (Method::GET, "/mcp"),
+    (Method::GET, "/api/admin/stats"),
 ];
 
 #[tokio::test]
@@ -82,7 +83,7 @@ async fn logs_a_refusal_once_and_without_the_token() -> Result<()> {
 #[tokio::test]
 async fn refuses_a_body_over_the_limit_with_413() -> Result<()> {
     let stack = Stack::running().await?;
-    let body = vec![b' '; 65 * 1024 * 1024];
+    let body = vec![b' '; 41 * 1024 * 1024];
     let answer = stack.post("/api/hooks/claude-code").body(body).send().await?;
     assert_eq!(answer.status(), StatusCode::PAYLOAD_TOO_LARGE);
     check_error(&answer.json().await?);

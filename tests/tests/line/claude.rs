@@ -1,31 +1,20 @@
 //! The real Claude Code, remembered: its hooks and its MCP server are ours, only its model is a script.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tests::claude::{Claude, HookRun, Report, Session};
 use tests::model::{Block, Model, call, say};
 use tests::programs;
 use tests::stack::Stack;
 use tests::summary;
+use tokio::process::Command;
 
 const PROMPT: &str = "Write the inventory and count it";
 const COUNT: &str = "wc -l inventory.txt && echo zanzibar-ledger";
 const FAILING: &str = "cat no-such-ledger.txt";
-
-/// The events that are registered.
-const EVENTS: [&str; 8] = [
-    "SessionStart",
-    "UserPromptSubmit",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "Stop",
-    "SubagentStop",
-    "PreCompact",
-    "SessionEnd",
-];
 
 /// A Claude Code that was slowed down would be by whole deadlines of the hook; noise of a busy machine is less.
 const NO_DELAY: Duration = Duration::from_millis(1_500);
@@ -61,7 +50,7 @@ async fn a_session_without_the_server_is_undisturbed_and_remembered_later() -> R
     let Some(claude) = Claude::find().await? else { return Ok(()) };
     let mut stack = Stack::stopped().await?;
     let user = User::register(&stack).await?;
-    let bare = User::without_hooks(&stack)?;
+    let bare = User::without_hooks(&stack, "bare")?;
 
     let unhooked = bare.works(claude).await?;
     let report = user.works(claude).await?;
@@ -101,36 +90,32 @@ struct User {
 }
 
 impl User {
-    /// Registers the hooks and the MCP server of that installation.
+    /// Registers the hooks and the MCP server of that installation, as its operator would.
     async fn register(stack: &Stack) -> Result<Self> {
-        let user = Self::named(stack, "user")?;
-        let hook = stack.install(&programs::hook().await?)?;
-        let hooks: serde_json::Map<String, Value> =
-            EVENTS.iter().map(|event| ((*event).to_owned(), registration(&hook, event))).collect();
-        user.write_settings(&json!({"permissions": permissions(), "hooks": hooks}))?;
-        let server =
-            json!({"type": "stdio", "command": stack.install(&programs::mcp().await?)?, "args": [], "env": {}});
-        let servers = json!({"mcpServers": {"agent-memory": server}});
-        std::fs::write(user.home.join(".claude/.claude.json"), servers.to_string())?;
+        let user = Self::without_hooks(stack, "user")?;
+        stack.install(&programs::hook().await?)?;
+        stack.install(&programs::mcp().await?)?;
+        let output = Command::new(programs::xtask().await?)
+            .args(["register", "claude"])
+            .env_clear()
+            .env("HOME", &user.home)
+            .env("CLAUDE_CONFIG_DIR", user.home.join(".claude"))
+            .env("AGENT_MEMORY_HOME", stack.home().root())
+            .output()
+            .await?;
+        ensure!(output.status.success(), "registering failed: {}", String::from_utf8_lossy(&output.stderr));
         Ok(user)
     }
 
-    fn without_hooks(stack: &Stack) -> Result<Self> {
-        let user = Self::named(stack, "bare")?;
-        user.write_settings(&json!({"permissions": permissions()}))?;
-        Ok(user)
-    }
-
-    fn named(stack: &Stack, name: &str) -> Result<Self> {
+    fn without_hooks(stack: &Stack, name: &str) -> Result<Self> {
         let home = stack.scratch().join(name);
         let project = home.join("widgets");
         std::fs::create_dir_all(home.join(".claude"))?;
         std::fs::create_dir_all(&project)?;
+        // As root, Claude Code refuses to skip its questions altogether.
+        let settings = json!({"permissions": {"allow": ["Bash", "Write", "Read"]}});
+        std::fs::write(home.join(".claude/settings.json"), settings.to_string())?;
         Ok(Self { home, project })
-    }
-
-    fn write_settings(&self, settings: &Value) -> Result<()> {
-        Ok(std::fs::write(self.home.join(".claude/settings.json"), settings.to_string())?)
     }
 
     fn inventory(&self) -> PathBuf {
@@ -164,16 +149,6 @@ impl User {
         };
         claude.run(session).await
     }
-}
-
-fn permissions() -> Value {
-    json!({"allow": ["Bash", "Write", "Read"]})
-}
-
-/// The entry for one event, in exec form.
-fn registration(hook: &Path, event: &str) -> Value {
-    let command = json!({"type": "command", "command": hook, "args": ["claude-code", event], "timeout": 5});
-    json!([{"matcher": "*", "hooks": [command]}])
 }
 
 /// Nothing that Claude Code shows speaks of our hooks, and each of those events was handled.

@@ -98,7 +98,7 @@ async fn joins_a_call_that_comes_before_its_prompt() -> Result<()> {
 }
 
 #[tokio::test]
-async fn refuses_no_event_and_no_field_that_it_does_not_know() -> Result<()> {
+async fn counts_events_and_takes_fields_that_it_does_not_know() -> Result<()> {
     let stack = Stack::running().await?;
     let mut session = Conversation::new(stack.scratch());
     stack.post_bare(&session.asks("Do it")).await?;
@@ -114,6 +114,8 @@ async fn refuses_no_event_and_no_field_that_it_does_not_know() -> Result<()> {
     assert_eq!(answer.status(), StatusCode::NO_CONTENT);
     let kept = only_call(&stack).await?;
     assert_eq!((kept.tool_use_id, kept.duration_ms), (id, None));
+    let counted = &stack.stats().await?["events"];
+    assert_eq!((&counted["ignored"]["BrandNewEvent"], &counted["stored"]), (&json!(1), &json!(2)), "{counted}");
     Ok(())
 }
 

@@ -133,7 +133,7 @@ async fn check_tools(stack: &Stack, peer: &mut impl Peer) -> Result<()> {
     let note_id = saved["id"].as_str().context("the saved note's id")?.to_owned();
 
     let found = structured(&peer.call("search", json!({"query": "axolotl", "limit": 10})).await?)?;
-    let hits = found["results"].as_array().context("a list of results")?;
+    let hits = found["hits"].as_array().context("a list of hits")?;
     let ids: Vec<_> = hits.iter().filter_map(|hit| hit["id"].as_str()).collect();
     assert_eq!(ids.len(), 3, "the prompt, the call and the note: {found}");
     assert!(ids.contains(&note_id.as_str()), "{found}");

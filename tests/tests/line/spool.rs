@@ -91,7 +91,7 @@ async fn spools_while_the_database_is_away() -> Result<()> {
     let mut stack = Stack::stopped().await?;
     let url = stack.database().url().to_owned();
     std::fs::write(stack.home().database_url_file(), "postgres://nobody:nothing@127.0.0.1:9/none\n")?;
-    stack.start_server().await?;
+    stack.start_server_without_database().await?;
     let health = stack.health().await?;
     assert_eq!((&health["status"], &health["database"]["state"]), (&"degraded".into(), &"down".into()), "{health}");
     let (ids, events) = session(&stack, 3);
