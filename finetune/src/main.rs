@@ -74,10 +74,18 @@ fn table(counts: &[TrainableCount]) -> String {
     let model_width = counts.iter().map(|count| model(count).chars().count()).max().unwrap_or_default().max(12);
     let mut out = String::new();
     // Writing to a string does not fail.
-    let _ = writeln!(out, "{:project_width$}  {:model_width$}  {:>8}  {:>12}", "project", "source model", "prompts", "joined calls");
+    let _ = writeln!(
+        out,
+        "{:project_width$}  {:model_width$}  {:>8}  {:>12}",
+        "project", "source model", "prompts", "joined calls"
+    );
     for count in counts {
         let (project, model) = (&count.project, model(count));
-        let _ = writeln!(out, "{project:project_width$}  {model:model_width$}  {:>8}  {:>12}", count.prompts, count.joined_calls);
+        let _ = writeln!(
+            out,
+            "{project:project_width$}  {model:model_width$}  {:>8}  {:>12}",
+            count.prompts, count.joined_calls
+        );
     }
     let prompts: i64 = counts.iter().map(|count| count.prompts).sum();
     let calls: i64 = counts.iter().map(|count| count.joined_calls).sum();

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::envelope::Envelope;
 use crate::git::Repository;
 use crate::home::Home;
-use crate::post::{Outcome, Request};
+use crate::post::{Answer, Outcome, Request};
 
 /// The whole call for an event that only has to be kept.
 const CAPTURE_DEADLINE: Duration = Duration::from_millis(50);
@@ -42,7 +42,8 @@ fn main() {
 fn capture(agent: &str, event: &str, occurred_at: SystemTime) -> Option<()> {
     let payload = payload::read_stdin()?;
     // The time that the agent took to write its event is not ours.
-    let deadline = Instant::now() + deadline_of(event);
+    let answer = answer_to(event);
+    let deadline = Instant::now() + deadline_of(answer);
     let home = Home::locate()?;
     let cwd = std::env::current_dir().ok();
     let repository = cwd.as_deref().and_then(Repository::around);
@@ -54,7 +55,7 @@ fn capture(agent: &str, event: &str, occurred_at: SystemTime) -> Option<()> {
         repository: repository.as_ref(),
         payload: &payload,
     });
-    match post(&home, agent, &envelope, deadline) {
+    match post(&home, agent, answer, &envelope, deadline) {
         Outcome::Taken(reply) => print(&reply),
         Outcome::Refused => {}
         Outcome::Unanswered => {
@@ -71,18 +72,26 @@ fn capture(agent: &str, event: &str, occurred_at: SystemTime) -> Option<()> {
     Some(())
 }
 
-fn deadline_of(event: &str) -> Duration {
+/// Only these events have a reply that the agent waits for.
+fn answer_to(event: &str) -> Answer {
     match event {
-        "SessionStart" | "UserPromptSubmit" | "PreToolUse" => REPLY_DEADLINE,
-        _ => CAPTURE_DEADLINE,
+        "SessionStart" | "UserPromptSubmit" | "PreToolUse" => Answer::WithReply,
+        _ => Answer::WhenSafe,
     }
 }
 
-fn post(home: &Home, agent: &str, envelope: &Envelope, deadline: Instant) -> Outcome {
+fn deadline_of(answer: Answer) -> Duration {
+    match answer {
+        Answer::WithReply => REPLY_DEADLINE,
+        Answer::WhenSafe => CAPTURE_DEADLINE,
+    }
+}
+
+fn post(home: &Home, agent: &str, answer: Answer, envelope: &Envelope, deadline: Instant) -> Outcome {
     let (Some(address), Some(token)) = (home.address(), home.token()) else {
         return Outcome::Unanswered;
     };
-    post::post(&Request { address, token: &token, agent, body: envelope.as_bytes() }, deadline)
+    post::post(&Request { address, answer, token: &token, agent, body: envelope.as_bytes() }, deadline)
 }
 
 /// An agent reads JSON or nothing; a reply that is neither is not passed on.

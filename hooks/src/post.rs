@@ -12,8 +12,18 @@ const CONNECT_DEADLINE: Duration = Duration::from_millis(20);
 /// Replies are context of a few kilobytes.
 const MAX_RESPONSE_BYTES: usize = 1024 * 1024;
 
+/// When the server shall answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// When it knows what the agent is to be told.
+    WithReply,
+    /// As soon as the event outlives the server: a commit takes several times as long as this program.
+    WhenSafe,
+}
+
 pub(crate) struct Request<'a> {
     pub(crate) address: SocketAddr,
+    pub(crate) answer: Answer,
     pub(crate) token: &'a str,
     pub(crate) agent: &'a str,
     pub(crate) body: &'a [u8],
@@ -43,7 +53,8 @@ pub(crate) fn post(request: &Request<'_>, deadline: Instant) -> Outcome {
     };
     match exchange(&mut TimedStream { stream, deadline }, request) {
         Ok(Response { status: 200, body }) => Outcome::Taken(body),
-        Ok(Response { status: 204, .. }) => Outcome::Taken(Vec::new()),
+        // Committed, or safe in the spool and about to be.
+        Ok(Response { status: 204 | 202, .. }) => Outcome::Taken(Vec::new()),
         Ok(Response { status: 400, .. }) => Outcome::Refused,
         Ok(_) | Err(_) => Outcome::Unanswered,
     }
@@ -66,9 +77,14 @@ fn exchange(stream: &mut (impl Read + Write), request: &Request<'_>) -> io::Resu
 }
 
 fn head_of(request: &Request<'_>) -> String {
+    let prefer = match request.answer {
+        Answer::WithReply => "",
+        // RFC 7240
+        Answer::WhenSafe => "Prefer: respond-async\r\n",
+    };
     format!(
         "POST /api/hooks/{} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
-         Content-Length: {}\r\nConnection: close\r\n\r\n",
+         Content-Length: {}\r\n{prefer}Connection: close\r\n\r\n",
         path_segment(request.agent),
         request.address,
         request.token,

@@ -12,7 +12,7 @@ use rmcp::model::{ContentBlock, IntoContents};
 pub(crate) enum ToolError {
     #[error("the arguments of `{tool}` cannot be used: {problem}")]
     Arguments { tool: &'static str, problem: String },
-    #[error("`{value}` is no {name}")]
+    #[error("`{value}` cannot be used as `{name}`")]
     Value { name: &'static str, value: String, hint: &'static str },
     #[error("{problem}")]
     Request { problem: &'static str, hint: &'static str },
@@ -22,16 +22,34 @@ pub(crate) enum ToolError {
     Home(#[source] HomeError),
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    #[error("the memory's database is not reachable")]
+    Away(#[source] StoreError),
     #[error(transparent)]
-    Recall(#[from] RecallError),
+    Recall(RecallError),
     #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error("the database did not answer within {seconds} s")]
+    Store(StoreError),
+    #[error("the memory's database did not answer within {seconds} s")]
     Deadline { seconds: u64 },
 }
 
-const UNREACHABLE: &str = "the memory's database is not reachable; tell the user to run `cargo xtask status` and `cargo xtask up`, and go on \
-     without the memory";
+impl From<StoreError> for ToolError {
+    fn from(error: StoreError) -> Self {
+        if error.is_transient() { Self::Away(error) } else { Self::Store(error) }
+    }
+}
+
+impl From<RecallError> for ToolError {
+    fn from(error: RecallError) -> Self {
+        match error {
+            RecallError::Store(error) => error.into(),
+            error => Self::Recall(error),
+        }
+    }
+}
+
+const START_IT: &str =
+    "tell the user to look with `cargo xtask status` and to run `cargo xtask up`; go on without the memory meanwhile";
+const OUR_FAULT: &str = "this is a fault of agent-memory; `cargo xtask doctor` and `cargo xtask logs` say more";
 
 impl ToolError {
     fn hint(&self) -> &'static str {
@@ -45,8 +63,15 @@ impl ToolError {
             Self::Recall(RecallError::UnknownDocument(_)) => {
                 "take ids from the result of `search` or `timeline`, and ask for the others without this one"
             }
-            Self::Recall(RecallError::Store(error)) | Self::Store(error) => store_hint(error),
-            Self::Deadline { .. } => UNREACHABLE,
+            Self::Away(error) | Self::Store(error) | Self::Recall(RecallError::Store(error)) => store_hint(error),
+            Self::Deadline { .. } => START_IT,
+        }
+    }
+
+    /// Logs what the operator may have to mend; what the model got wrong is the model's to mend, and may hold its user's words.
+    fn log(&self) {
+        if let Self::Connect(_) | Self::Away(_) | Self::Store(_) | Self::Deadline { .. } = self {
+            tracing::warn!(error = self as &dyn std::error::Error, "a tool call failed");
         }
     }
 
@@ -78,17 +103,17 @@ fn store_hint(error: &StoreError) -> &'static str {
             match code.as_deref() {
                 Some("28000" | "28P01") => "the database refused our password; tell the user to run `cargo xtask up`",
                 Some("42P01") => "the database has no tables yet; tell the user to run `cargo xtask migrate`",
-                _ if error.is_transient() => UNREACHABLE,
-                _ => "this is a fault of agent-memory; `cargo xtask doctor` and `cargo xtask logs` say more",
+                _ if error.is_transient() => START_IT,
+                _ => OUR_FAULT,
             }
         }
-        StoreError::Queue(_) => UNREACHABLE,
+        StoreError::Queue(_) => START_IT,
     }
 }
 
 impl IntoContents for ToolError {
     fn into_contents(self) -> Vec<ContentBlock> {
-        tracing::warn!(error = %self, "a tool call failed");
+        self.log();
         vec![ContentBlock::text(self.text())]
     }
 }

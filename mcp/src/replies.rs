@@ -18,7 +18,7 @@ pub(crate) struct SearchReply {
     about: &'static str,
     hits: Vec<IndexLine>,
     /// How many hits are shown here.
-    shown: usize,
+    shown: i64,
     /// Whether more documents match than are shown.
     more: bool,
     /// What was less than it should be, and what to do next.
@@ -62,9 +62,9 @@ struct IndexLine {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Matched {
     #[serde(skip_serializing_if = "Option::is_none")]
-    words: Option<usize>,
+    words: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    meaning: Option<usize>,
+    meaning: Option<i64>,
 }
 
 /// Documents, whole.
@@ -141,7 +141,7 @@ impl SearchReply {
         let hits: Vec<_> = hits.into_iter().map(IndexLine::of_hit).collect();
         Self {
             about: FRAME,
-            shown: hits.len(),
+            shown: hits.len() as i64,
             hits,
             more,
             notes: degraded.into_iter().chain([next.to_owned()]).collect(),
@@ -189,7 +189,7 @@ impl IndexLine {
     }
 
     fn of_hit(hit: Hit) -> Self {
-        let rank = |list| hit.fused.ranks.iter().find(|(name, _)| *name == list).map(|(_, rank)| *rank);
+        let rank = |list| hit.fused.ranks.iter().find(|(name, _)| *name == list).map(|(_, rank)| *rank as i64);
         let matched = Matched { words: rank("words"), meaning: rank("meaning") };
         Self { matched: Some(matched), ..Self::of(hit.line) }
     }

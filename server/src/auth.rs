@@ -67,10 +67,7 @@ fn check_peer(headers: &HeaderMap) -> Result<(), ApiError> {
 }
 
 fn is_loopback_origin(origin: &str) -> bool {
-    origin
-        .strip_prefix("http://")
-        .or_else(|| origin.strip_prefix("https://"))
-        .is_some_and(is_loopback_authority)
+    origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://")).is_some_and(is_loopback_authority)
 }
 
 /// `127.0.0.1`, `localhost` or `[::1]`, with any port.
@@ -96,7 +93,9 @@ mod tests {
         for host in ["127.0.0.1", "127.0.0.1:3377", "localhost:1", "LOCALHOST", "[::1]:3377", "[::1]"] {
             assert!(is_loopback_authority(host), "{host}");
         }
-        for host in ["", "evil.example", "127.0.0.1.evil.example", "localhost.evil.example:3377", "0.0.0.0", "127.0.0.1:x"] {
+        for host in
+            ["", "evil.example", "127.0.0.1.evil.example", "localhost.evil.example:3377", "0.0.0.0", "127.0.0.1:x"]
+        {
             assert!(!is_loopback_authority(host), "{host}");
         }
     }

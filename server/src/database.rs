@@ -45,7 +45,11 @@ impl Database {
                 Err(error) => return Err(error),
             };
             if self.problem().is_none() {
-                tracing::warn!(error = &error as &dyn std::error::Error, hint = error.hint(), "waiting for the database");
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    hint = error.hint(),
+                    "waiting for the database"
+                );
             }
             *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
             if shutdown.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {

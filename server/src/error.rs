@@ -76,7 +76,9 @@ impl ApiError {
             Self::MethodNotAllowed(_) => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", None),
             Self::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", Some("send a smaller event")),
             Self::BodyBroken => (StatusCode::BAD_REQUEST, "body_broken", None),
-            Self::Malformed(_) => (StatusCode::BAD_REQUEST, "malformed_event", Some("docs/architecture.md has the form")),
+            Self::Malformed(_) => {
+                (StatusCode::BAD_REQUEST, "malformed_event", Some("docs/architecture.md has the form"))
+            }
             Self::BadRequest(_) => (StatusCode::BAD_REQUEST, "bad_request", None),
             Self::DatabaseAway => {
                 (StatusCode::SERVICE_UNAVAILABLE, "database_away", Some("`cargo xtask status` says what is wrong"))

@@ -40,6 +40,8 @@ pub(crate) struct App {
     pub(crate) writer: Writer,
     pub(crate) spool: Spool,
     pub(crate) counters: Arc<Counters>,
+    /// Commits that nobody waits for but the shutdown.
+    pub(crate) tasks: TaskTracker,
     pub(crate) token: auth::Token,
 }
 
@@ -54,6 +56,7 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
         embedder: Embedder::over(config.models.clone()),
         spool: Spool::at(config.spool.clone()),
         counters: Arc::default(),
+        tasks: tasks.clone(),
         token: auth::Token::new(&config.token),
         writer,
         db,

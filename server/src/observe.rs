@@ -81,14 +81,20 @@ pub(crate) async fn stats(State(app): State<App>) -> Result<Json<Numbers>, ApiEr
 /// Asks a running server for its health, for container health checks: a few lines instead of a client in the image.
 pub fn check_health(address: SocketAddr) -> anyhow::Result<()> {
     const DEADLINE: Duration = Duration::from_secs(2);
-    let address = if address.ip().is_unspecified() { SocketAddr::from(([127, 0, 0, 1], address.port())) } else { address };
-    let mut stream = TcpStream::connect_timeout(&address, DEADLINE).with_context(|| format!("connecting to {address}"))?;
+    let address =
+        if address.ip().is_unspecified() { SocketAddr::from(([127, 0, 0, 1], address.port())) } else { address };
+    let mut stream =
+        TcpStream::connect_timeout(&address, DEADLINE).with_context(|| format!("connecting to {address}"))?;
     stream.set_read_timeout(Some(DEADLINE))?;
     stream.set_write_timeout(Some(DEADLINE))?;
     write!(stream, "GET /api/health HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).context("reading the answer")?;
-    anyhow::ensure!(answer.starts_with("HTTP/1.1 200"), "{address} answered: {}", answer.lines().next().unwrap_or_default());
+    anyhow::ensure!(
+        answer.starts_with("HTTP/1.1 200"),
+        "{address} answered: {}",
+        answer.lines().next().unwrap_or_default()
+    );
     anyhow::ensure!(answer.contains("\"state\":\"up\""), "the server at {address} has no database");
     Ok(())
 }

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, JsonRejection};
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use chrono::Utc;
 use memory::embed::QueryVector;
 use memory::event::{Agent, Envelope, Reading, read};
@@ -15,10 +15,15 @@ use crate::error::ApiError;
 use crate::router::MAX_BODY_BYTES;
 use crate::writer::WriteError;
 
-/// Takes one event in; answers after its commit. There is nothing to print yet for any event.
+/// A larger event is answered after its commit: writing it twice would take longer than waiting.
+const MAX_HELD_BYTES: usize = 256 * 1024;
+
+/// Takes one event in. 204 comes after its commit; 202, for who prefers not to wait for that (RFC 7240), when the event lies in
+/// the spool and has its place in the queue for the commit. There is nothing to print yet for any event.
 pub(crate) async fn record_event(
     State(app): State<App>,
     Path(agent): Path<String>,
+    headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<StatusCode, ApiError> {
     let agent: Agent = agent.parse()?;
@@ -27,24 +32,48 @@ pub(crate) async fn record_event(
         app.counters.count_malformed();
         tracing::warn!(reason = %error, body_bytes = body.len(), "dropped a body that is no event");
     })?;
-    match read(envelope) {
+    let holdable = holdable(&headers, &envelope, &body);
+    let event = match read(envelope) {
+        Reading::Kept(event) => *event,
         Reading::Ignored { event, reason } => {
             app.counters.count_ignored(&event);
             tracing::debug!(event.name = event, reason, "ignored an event");
+            return Ok(StatusCode::NO_CONTENT);
         }
-        Reading::Kept(event) => {
-            // Without a schema nothing can be stored, and waiting for it would hold up the agent.
-            if !app.database.is_prepared() {
-                return Err(ApiError::DatabaseAway);
-            }
-            let recorded = app.writer.write(*event).await.map_err(|error| match error {
-                WriteError::Away => ApiError::DatabaseAway,
-                WriteError::Refused(_) => ApiError::Internal,
-            })?;
-            app.counters.count_recorded(recorded);
-        }
+    };
+    // Without a schema nothing can be stored, and waiting for it would hold up the agent.
+    if !app.database.is_prepared() {
+        return Err(ApiError::DatabaseAway);
     }
+    // A spool that takes nothing is no reason to refuse: the commit is waited for instead.
+    if let Some(held) = holdable.and_then(|name| app.spool.hold(name, &body).ok()) {
+        let enqueued = app.writer.enqueue(event).await.map_err(refused)?;
+        app.tasks.spawn(async move {
+            if let Ok(recorded) = enqueued.committed().await {
+                app.counters.count_recorded(recorded);
+                held.committed();
+            }
+        });
+        return Ok(StatusCode::ACCEPTED);
+    }
+    let recorded = app.writer.write(event).await.map_err(refused)?;
+    app.counters.count_recorded(recorded);
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// The name under which the spool would hold the event, if its sender would rather not wait. A bare event has no envelope
+/// that the spool could keep.
+fn holdable(headers: &HeaderMap, envelope: &Envelope, body: &Bytes) -> Option<String> {
+    let prefers = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+    let no_wait = prefers.flat_map(|value| value.split(',')).any(|value| value.trim() == "respond-async");
+    (no_wait && envelope.event.is_some() && body.len() <= MAX_HELD_BYTES).then(|| envelope.spool_name())
+}
+
+fn refused(error: WriteError) -> ApiError {
+    match error {
+        WriteError::Away => ApiError::DatabaseAway,
+        WriteError::Refused(_) => ApiError::Internal,
+    }
 }
 
 #[derive(Deserialize)]

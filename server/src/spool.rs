@@ -1,9 +1,12 @@
-//! The spool: events that hooks could not hand over. Drained in the order of their names, a file deleted only after its
-//! event's commit. What cannot be read is set aside, never deleted.
+//! The spool: events that hooks could not hand over, and events that were answered before their commit. Drained in the order
+//! of their names, a file deleted only after its event's commit. What cannot be read is set aside, never deleted.
 
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
 use memory::event::{Envelope, Reading, read};
@@ -15,10 +18,24 @@ use crate::writer::{WriteError, Writer};
 const INTERVAL: Duration = Duration::from_secs(2);
 /// Files in hand at once: they share commits, and a 20 MB one among them does not fill the memory.
 const BATCH: usize = 32;
+/// What starts so is being written; a hook that was killed in the middle of it leaves it so.
+const UNFINISHED: &str = ".tmp-";
+/// No hook writes for longer.
+const ABANDONED_AFTER: Duration = Duration::from_mins(1);
 
+/// Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Spool {
     folder: PathBuf,
+    /// Names of files whose events are on their way into the journal already.
+    held: Arc<Mutex<HashSet<String>>>,
+}
+
+/// An event that lies in the spool while it is being committed.
+#[derive(Debug)]
+pub(crate) struct Held {
+    spool: Spool,
+    name: String,
 }
 
 /// How many files wait, and how many were set aside.
@@ -37,7 +54,29 @@ enum Drained {
 
 impl Spool {
     pub(crate) fn at(folder: PathBuf) -> Self {
-        Self { folder }
+        Self { folder, held: Arc::default() }
+    }
+
+    /// Keeps an envelope until its commit, so that it outlives this process: it is not synced to the disk, for the commit
+    /// follows within milliseconds and is.
+    pub(crate) fn hold(&self, name: String, body: &[u8]) -> io::Result<Held> {
+        let unfinished = self.folder.join(format!("{UNFINISHED}server-{name}"));
+        // Before the file has its name, or the drain might see it first.
+        let held = Held { spool: self.clone(), name };
+        self.held_names().insert(held.name.clone());
+        create_private(&unfinished)
+            .and_then(|mut file| io::Write::write_all(&mut file, body))
+            .and_then(|()| std::fs::rename(&unfinished, self.folder.join(&held.name)))
+            .inspect_err(|_| drop(std::fs::remove_file(&unfinished)))?;
+        Ok(held)
+    }
+
+    fn held_names(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_held(&self, file: &Path) -> bool {
+        file.file_name().and_then(OsStr::to_str).is_some_and(|name| self.held_names().contains(name))
     }
 
     pub(crate) fn state(&self) -> SpoolState {
@@ -71,7 +110,10 @@ impl Spool {
     /// Drains what is there; returns how many files are gone.
     async fn drain(&self, writer: &Writer, counters: &Counters) -> io::Result<usize> {
         let mut gone = 0;
-        for files in envelopes(&self.folder)?.chunks(BATCH) {
+        adopt_abandoned(&self.folder)?;
+        let mut files = envelopes(&self.folder)?;
+        files.retain(|file| !self.is_held(file));
+        for files in files.chunks(BATCH) {
             let drained = join_all(files.iter().map(|file| self.drain_file(file, writer, counters))).await;
             let kept = drained.iter().filter(|drained| matches!(drained, Ok(Drained::Kept))).count();
             gone += files.len() - kept;
@@ -125,6 +167,43 @@ impl Spool {
     }
 }
 
+impl Held {
+    /// The event is in the journal.
+    pub(crate) fn committed(self) {
+        // The drain finds what could not be deleted, and that the journal has it.
+        let _ = std::fs::remove_file(self.spool.folder.join(&self.name));
+    }
+}
+
+impl Drop for Held {
+    /// Whatever became of it, from now on the file is the drain's.
+    fn drop(&mut self) {
+        self.spool.held_names().remove(&self.name);
+    }
+}
+
+fn create_private(path: &Path) -> io::Result<std::fs::File> {
+    let mut options = std::fs::File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Gives files that nobody finishes any more a name, under which they are stored if they are whole and set aside if not.
+fn adopt_abandoned(folder: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)?.filter_map(Result::ok) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(rest) = name.strip_prefix(UNFINISHED) else { continue };
+        let written = entry.metadata().and_then(|metadata| metadata.modified());
+        let is_old = written.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|age| age > ABANDONED_AFTER));
+        if is_old && rest.ends_with(".json") {
+            std::fs::rename(entry.path(), folder.join(rest))?;
+        }
+    }
+    Ok(())
+}
+
 /// Whole envelopes, oldest first: their names start with the event's time.
 fn envelopes(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = std::fs::read_dir(folder)?
@@ -132,9 +211,56 @@ fn envelopes(folder: &Path) -> io::Result<Vec<PathBuf>> {
         .map(|entry| entry.path())
         .filter(|path| {
             path.extension().is_some_and(|extension| extension == "json")
-                && path.file_name().and_then(|name| name.to_str()).is_some_and(|name| !name.starts_with('.'))
+                && path.file_name().and_then(OsStr::to_str).is_some_and(|name| !name.starts_with('.'))
         })
         .collect::<Vec<_>>();
     files.sort();
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::Utc;
+    use memory::event::Agent;
+
+    use super::*;
+
+    fn spool() -> (tempfile::TempDir, Spool) {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Spool::at(folder.path().to_owned());
+        (folder, spool)
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn holds_an_event_until_its_commit_and_leaves_it_to_the_drain_without_one() {
+        let (folder, spool) = spool();
+        let body = br#"{"session_id":"s","hook_event_name":"Stop"}"#;
+        let envelope = Envelope::parse(body, Some(Agent::ClaudeCode), Utc::now()).unwrap();
+        let held = spool.hold(envelope.spool_name(), body).unwrap();
+        let file = folder.path().join(&names(folder.path())[0]);
+        assert!(spool.is_held(&file));
+        drop(held);
+        assert!(!spool.is_held(&file) && file.is_file());
+        spool.hold(envelope.spool_name(), body).unwrap().committed();
+        assert!(names(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn adopts_only_what_was_abandoned() {
+        let (folder, _) = spool();
+        for name in [".tmp-1-a.json", ".tmp-2-b.json", "3-c.json"] {
+            std::fs::write(folder.path().join(name), "{}").unwrap();
+        }
+        let old = SystemTime::now() - 2 * ABANDONED_AFTER;
+        let file = std::fs::File::options().append(true).open(folder.path().join(".tmp-1-a.json")).unwrap();
+        file.set_modified(old).unwrap();
+        adopt_abandoned(folder.path()).unwrap();
+        let mut names = names(folder.path());
+        names.sort();
+        assert_eq!(names, [".tmp-2-b.json", "1-a.json", "3-c.json"]);
+    }
 }

@@ -1,5 +1,5 @@
 //! The one way into the journal: events queue up here, and what has come in while one transaction commits goes into the
-//! next. So concurrent requests share commits, and an answer is never given before its commit.
+//! next. So concurrent requests share commits.
 
 use std::future::Future;
 use std::time::Duration;
@@ -43,9 +43,25 @@ impl Writer {
 
     /// Returns after the event's commit. The event is stored even if the caller stops waiting.
     pub(crate) async fn write(&self, event: Event) -> Result<Recorded, WriteError> {
+        self.enqueue(event).await?.committed().await
+    }
+
+    /// Returns when the event has its place in the order of events; its commit is still to come.
+    pub(crate) async fn enqueue(&self, event: Event) -> Result<Enqueued, WriteError> {
         let (reply, answer) = oneshot::channel();
         self.events.send(Pending { event, reply }).await.map_err(|_| WriteError::Away)?;
-        answer.await.unwrap_or(Err(WriteError::Away))
+        Ok(Enqueued { answer })
+    }
+}
+
+/// An event on its way into the journal.
+pub(crate) struct Enqueued {
+    answer: oneshot::Receiver<Result<Recorded, WriteError>>,
+}
+
+impl Enqueued {
+    pub(crate) async fn committed(self) -> Result<Recorded, WriteError> {
+        self.answer.await.unwrap_or(Err(WriteError::Away))
     }
 }
 
@@ -55,8 +71,7 @@ async fn write(db: Db, mut waiting: mpsc::Receiver<Pending>) {
     while waiting.recv_many(&mut batch, MAX_BATCH).await > 0 {
         // Servers that share a database lock sessions in the same order, so that they never wait for each other in a ring.
         batch.sort_by(|one, two| session_of(one).cmp(&session_of(two)));
-        let (events, replies): (Vec<_>, Vec<_>) =
-            batch.drain(..).map(|pending| (pending.event, pending.reply)).unzip();
+        let (events, replies): (Vec<_>, Vec<_>) = batch.drain(..).map(|pending| (pending.event, pending.reply)).unzip();
         let results = store(&db, &mut projects, events).await;
         for (reply, result) in replies.into_iter().zip(results) {
             // Nobody waits any more: the hook's deadline was shorter.

@@ -137,10 +137,12 @@ impl Report {
             .collect()
     }
 
-    /// How each registered MCP server fared: its name and state.
-    pub fn mcp_servers(&self) -> Value {
+    /// How each registered MCP server fared: `name: state`.
+    pub fn mcp_servers(&self) -> Vec<String> {
         let opening = self.events.iter().find(|event| event["subtype"] == "init");
-        opening.map(|event| event["mcp_servers"].clone()).unwrap_or_default()
+        let servers = opening.and_then(|event| event["mcp_servers"].as_array()).into_iter().flatten();
+        let text = |server: &Value, name: &str| server[name].as_str().unwrap_or_default().to_owned();
+        servers.map(|server| format!("{}: {}", text(server, "name"), text(server, "status"))).collect()
     }
 }
 

@@ -31,12 +31,15 @@ pub struct Outcome {
     pub wall: Duration,
 }
 
-/// Hands one event to the hook of the installation in `home`, and expects what agents rely on: exit 0 and silence.
+/// Hands one event to the hook of the installation in `home`, in the session's folder if there is such a folder here, and
+/// expects what agents rely on: exit 0 and no complaint.
 pub async fn send(home: &Path, event: &Event) -> Result<Outcome> {
+    let folder = event.payload["cwd"].as_str().map(Path::new).filter(|folder| folder.is_dir()).unwrap_or(home);
     let outcome = run(Invocation {
         event: event.name.clone(),
         stdin: event.json(),
         environment: vec![("AGENT_MEMORY_HOME", home.into())],
+        folder: Some(folder.to_owned()),
         ..Invocation::default()
     })
     .await?;

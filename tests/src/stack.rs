@@ -231,12 +231,14 @@ fn free_address() -> Result<SocketAddr> {
     bail!("no free port between {FIRST} and {}", FIRST + COUNT)
 }
 
+/// What is still being written is hidden.
 fn json_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).with_context(|| format!("listing `{}`", folder.display()))?;
     let mut paths = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "json") {
+        let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if !is_hidden && path.extension().is_some_and(|extension| extension == "json") {
             paths.push(path);
         }
     }

@@ -61,18 +61,26 @@ pub fn install(from: &Path, to: &Path, mode: Mode) -> Result<bool> {
     Ok(true)
 }
 
-/// Creates a folder (and those above it) that only its owner may enter.
+/// Creates a folder, and those above it, that only its owner may enter. What exists keeps its mode.
 pub fn create_private_folder(path: &Path) -> Result<()> {
-    let create = || -> io::Result<()> {
-        fs::create_dir_all(path)?;
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
-        }
-        Ok(())
-    };
-    create().with_context(|| format!("cannot create the folder `{}`", path.display()))
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path).with_context(|| format!("cannot create the folder `{}`", path.display()))
+}
+
+/// Makes sure that only its owner may enter a folder that exists.
+pub fn make_private(path: &Path) -> Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700))
+            .with_context(|| format!("cannot close `{}` to others", path.display()))?;
+    }
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
 }
 
 /// Removes a file or a whole folder; says whether there was one.
@@ -180,22 +188,22 @@ fn options(mode: Mode) -> OpenOptions {
 }
 
 fn same_content(one: &Path, other: &Path) -> io::Result<bool> {
-    let mut left = File::open(one)?;
-    let mut right = match File::open(other) {
-        Ok(file) => file,
+    let mut file = File::open(one)?;
+    let mut installed = match File::open(other) {
+        Ok(found) => found,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),
     };
-    if left.metadata()?.len() != right.metadata()?.len() {
+    if file.metadata()?.len() != installed.metadata()?.len() {
         return Ok(false);
     }
     let (mut read, mut expected) = (vec![0; 1 << 16], vec![0; 1 << 16]);
     loop {
-        let count = left.read(&mut read)?;
+        let count = file.read(&mut read)?;
         if count == 0 {
             return Ok(true);
         }
-        right.read_exact(&mut expected[..count])?;
+        installed.read_exact(&mut expected[..count])?;
         if read[..count] != expected[..count] {
             return Ok(false);
         }

@@ -1,15 +1,16 @@
 //! The embedded Postgres for real: unpacked, started, used, stopped, and nothing of it left.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use memory::store;
 use xtask::files;
 use xtask::output::{Printer, Verbosity};
-use xtask::runtime::embedded::{InstalledPostgres, Postgres};
+use xtask::runtime::embedded::{self, InstalledPostgres, Postgres};
 use xtask::runtime::{ServiceStatus, postgres_url};
 
 fn cache() -> PathBuf {
-    files::cache_folder().unwrap()
+    embedded::private_cache().expect("the user has a folder for caches")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -53,6 +54,16 @@ async fn an_installed_server_keeps_its_data_and_its_address_from_start_to_start(
     let db = store::connect(&second).await.unwrap();
     assert!(store::schema_version(&db).await.unwrap().is_some(), "the migrations are still there");
     db.close().await;
+    // A machine that loses power leaves a pid file, and its number goes to another program.
+    for process in postgres.processes() {
+        process.stop(Duration::ZERO).await.unwrap();
+    }
+    postgres.stop().await.unwrap();
+    let data = postgres.folders()[0].join("data");
+    std::fs::write(data.join("postmaster.pid"), format!("{}\n{}\n", std::process::id(), data.display())).unwrap();
+    assert_eq!(postgres.state().status, ServiceStatus::Stopped, "this test is no Postgres");
+    assert_eq!(postgres.start().await.unwrap(), first);
+
     postgres.stop().await.unwrap();
     for folder in postgres.folders() {
         files::remove(&folder).unwrap();

@@ -3,12 +3,12 @@
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
 use serde::de::{Deserializer, Error, Unexpected};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A whole number, or the text of one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Count(pub(super) i64);
 
 impl<'de> Deserialize<'de> for Count {

@@ -61,7 +61,7 @@ pub(crate) struct SearchArguments {
     /// Only this repository: its name, remote or folder. Without it, all of them.
     pub(crate) project: Option<String>,
     /// Only these kinds: `prompt` is what the user asked (and the answer), `call` what an agent ran, `note` what was saved.
-    #[serde(rename = "type")]
+    #[serde(rename = "type", default)]
     #[schemars(schema_with = "lenient::kinds_schema")]
     kinds: Option<Words>,
     /// How many hits, 1 to 100; 10 if left out.
@@ -78,6 +78,7 @@ pub(crate) struct SearchArguments {
 #[serde(deny_unknown_fields)]
 pub(crate) struct TimelineArguments {
     /// What to look around: a document's id from `search` (`call-345`), or an ISO 8601 timestamp.
+    #[serde(default)]
     #[schemars(schema_with = "lenient::text_schema")]
     anchor: Option<Words>,
     /// Instead of an anchor: look around the best hit of this search.
@@ -191,7 +192,7 @@ impl GetObservationsArguments {
         let mut ids = Vec::new();
         for text in &self.ids.0 {
             let id = document_id(text).ok_or_else(|| {
-                wrong("document id", text, "ids look like `prompt-12`, `call-345` or `note-7`; `search` returns them")
+                wrong("ids", text, "ids look like `prompt-12`, `call-345` or `note-7`; `search` returns them")
             })?;
             if !ids.contains(&id) {
                 ids.push(id);

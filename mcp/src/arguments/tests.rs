@@ -37,7 +37,7 @@ fn takes_types_as_text_list_or_with_commas() {
         assert_eq!(read, [DocumentKind::Prompt, DocumentKind::Call], "{kinds}");
     }
     let error = search(json!({"query": "x", "type": "file"})).kinds().unwrap_err();
-    assert_eq!(error.to_string(), "`file` is no type");
+    assert_eq!(error.to_string(), "`file` cannot be used as `type`");
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn refuses_a_period_that_ends_before_it_starts() {
     let arguments = search(json!({"query": "x", "dateStart": "2027-05-02", "dateEnd": "2027-05-01"}));
     assert!(arguments.period().is_err());
     let arguments = search(json!({"query": "x", "dateStart": "last week"}));
-    assert_eq!(arguments.period().unwrap_err().to_string(), "`last week` is no dateStart");
+    assert_eq!(arguments.period().unwrap_err().to_string(), "`last week` cannot be used as `dateStart`");
 }
 
 #[test]
@@ -82,8 +82,8 @@ fn takes_ids_in_every_form_and_each_once() {
 
 #[test]
 fn refuses_what_is_no_id() {
-    assert_eq!(ids(json!(["call-0"])).unwrap_err(), "`call-0` is no document id");
-    assert_eq!(ids(json!([-3])).unwrap_err(), "`-3` is no document id");
+    assert_eq!(ids(json!(["call-0"])).unwrap_err(), "`call-0` cannot be used as `ids`");
+    assert_eq!(ids(json!([-3])).unwrap_err(), "`-3` cannot be used as `ids`");
     assert!(ids(json!([])).is_err());
     assert!(ids(json!((1..=51).collect::<Vec<_>>())).is_err());
     assert!(ids(json!({"id": 1})).unwrap_err().contains("ids: invalid type: an object"));

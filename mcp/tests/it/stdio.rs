@@ -54,7 +54,7 @@ async fn introduces_itself_with_instructions() {
     let folder = tempfile::tempdir().unwrap();
     let client = client_of(Tools::of_installation(Installation::at(Home::at(folder.path())))).await;
     let server = client.peer_info().expect("the server's introduction");
-    assert_eq!(server.server_info.name, "agent-memory");
+    assert_eq!(server.server_info.as_ref().map(|program| program.name.as_str()), Some("agent-memory"));
     assert!(server.instructions.as_deref().is_some_and(|text| text.contains("Search it BEFORE")));
 }
 

@@ -83,6 +83,11 @@ impl Envelope {
         Ok(Self { event_id, agent: agent.unwrap_or(named), event, occurred_at, cwd, git, payload })
     }
 
+    /// The file that holds this envelope in the spool: names sort by the time of their events.
+    pub fn spool_name(&self) -> String {
+        format!("{:020}-{}.json", self.occurred_at.timestamp_micros(), self.event_id)
+    }
+
     /// The same bytes get the same id, so that an agent's retry is no second event.
     fn around_bare(payload: Value, body: &[u8], agent: Agent, now: DateTime<Utc>) -> Self {
         let event_id = Uuid::new_v5(&BARE_EVENT_NAMESPACE, body);

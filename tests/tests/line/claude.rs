@@ -37,7 +37,7 @@ async fn a_session_is_remembered_and_found_by_the_next_one() -> Result<()> {
     let model = Model::start(turns).await?;
     let report = user.asks(claude, &model, "How was the inventory counted?").await?;
     assert_eq!(report.result(), "It was counted with wc.");
-    assert_eq!(report.mcp_servers(), json!([{"name": "agent-memory", "status": "connected"}]));
+    assert_eq!(report.mcp_servers(), ["agent-memory: connected"]);
     let requests = model.turns();
     let seen = tool_results(requests.last().context("the model was never asked")?);
     assert!(seen.contains(COUNT), "the model sees the first session's command in: {seen}");
@@ -199,16 +199,13 @@ fn fired_events(stack: &Stack) -> Result<Vec<String>> {
 
 /// The text of all tool results in a request to the model.
 fn tool_results(request: &Value) -> String {
-    let blocks = request["messages"].as_array().into_iter().flatten().flat_map(|message| message["content"].as_array());
+    let messages = request["messages"].as_array().into_iter().flatten();
+    let blocks = messages.filter_map(|message| message["content"].as_array()).flatten();
     let mut text = String::new();
-    for block in blocks.flatten().filter(|block| block["type"] == "tool_result") {
-        match &block["content"] {
-            Value::String(content) => text.push_str(content),
-            Value::Array(parts) => {
-                parts.iter().filter_map(|part| part["text"].as_str()).for_each(|part| text.push_str(part))
-            }
-            _ => {}
-        }
+    for block in blocks.filter(|block| block["type"] == "tool_result") {
+        let parts = block["content"].as_array().into_iter().flatten();
+        text.extend(block["content"].as_str());
+        text.extend(parts.filter_map(|part| part["text"].as_str()));
     }
     text
 }

@@ -23,6 +23,11 @@ async fn spools_every_event_while_the_server_is_away_and_catches_up_in_order() -
     stack.start_server().await?;
     stack.drained().await?;
     assert_eq!(stack.journal().recorded_order().await?, ids);
+    let calls = stack.journal().tool_calls().await?;
+    assert!(
+        calls.iter().map(|call| call.turn_subindex).eq((0..12).map(Some)),
+        "each is numbered in its order: {calls:?}"
+    );
     assert_eq!(stack.journal().linkage_ratio().await?, Some(1.0));
     assert!(stack.rejected()?.is_empty());
     Ok(())

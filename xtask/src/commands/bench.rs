@@ -13,7 +13,7 @@ use crate::files;
 use crate::install::{build, layout};
 use crate::output::Printer;
 use crate::repository::Repository;
-use crate::runtime::embedded::{Postgres, free_port};
+use crate::runtime::embedded::{self, Postgres, free_port};
 use crate::runtime::server::Server;
 
 pub(super) async fn hook(arguments: &BenchHookArgs, printer: &Printer) -> Result<()> {
@@ -40,7 +40,7 @@ async fn measure(home: &Home, target_folder: &Path, rounds: usize, printer: &Pri
     let step = printer.step("Starting a server to measure against");
     layout::create(home)?;
     build::install_programs(home, target_folder)?;
-    let postgres = Postgres::start_private(&files::cache_folder()?).await?;
+    let postgres = Postgres::start_private(&embedded::private_cache()?).await?;
     files::write_private(&home.database_url_file(), postgres.url())?;
     let address = layout::choose_address(home, Some(free_port()?))?;
     files::write_private(&home.address_file(), &format!("{address}\n"))?;

@@ -4,8 +4,10 @@
 //! needed.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::path::Path;
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, anyhow};
 use memory::store;
@@ -16,14 +18,14 @@ use crate::files;
 use crate::install::build::target_folder;
 use crate::output::{HintExt, Printer, hinted};
 use crate::repository::Repository;
-use crate::runtime::embedded::Postgres;
+use crate::runtime::embedded::{self, Postgres};
 use crate::runtime::external::told;
 
 pub(super) async fn run(arguments: &PrepareArgs, printer: &Printer) -> Result<()> {
     let repository = Repository::locate()?;
     let committed = repository.root().join(".sqlx");
     let step = printer.step("Starting a Postgres to check the queries against");
-    let postgres = Postgres::start_private(&files::cache_folder()?).await.context("no Postgres for the queries")?;
+    let postgres = Postgres::start_private(&embedded::private_cache()?).await.context("no Postgres for the queries")?;
     step.skip();
     let described = describe(&repository, postgres.url()).await;
     postgres.stop().await?;
@@ -68,23 +70,43 @@ fn check_memory(root: &Path, url: &str) -> Result<Queries> {
     shell.set_var("DATABASE_URL", url);
     shell.set_var("SQLX_OFFLINE", "false");
     shell.set_var("SQLX_OFFLINE_DIR", &folder);
-    // cargo has to expand the queries anew, whatever it knows of the crate already.
-    let library = root.join("memory/src/lib.rs");
-    fs::File::options()
-        .append(true)
-        .open(&library)
-        .and_then(|file| file.set_modified(std::time::SystemTime::now()))
-        .with_context(|| format!("cannot touch `{}`", library.display()))?;
-    cmd!(shell, "cargo check --quiet --locked -p memory --features embed")
-        .quiet()
-        .run()
-        .context("a query does not fit the migrations; cargo's messages are above")?;
+    let expanded = {
+        let _touched = Touched::make(&root.join("memory/src/lib.rs"))?;
+        cmd!(shell, "cargo check --quiet --locked -p memory --features embed").quiet().run()
+    };
+    expanded.context("a query does not fit the migrations; cargo's messages are above")?;
     let queries = read_queries(&folder)?;
     files::remove(&folder)?;
     if queries.is_empty() {
         return Err(anyhow!("cargo described no query")).hint("this is a bug in `prepare`: please report it");
     }
     Ok(queries)
+}
+
+/// A file that looks new to cargo, which then expands the queries in its crate whatever it knows already. Dropped, the
+/// file is as old as it was: no other build has to be done again.
+struct Touched {
+    file: File,
+    modified: SystemTime,
+}
+
+impl Touched {
+    fn make(path: &Path) -> Result<Self> {
+        let touch = || {
+            let file = File::options().append(true).open(path)?;
+            let modified = file.metadata()?.modified()?;
+            file.set_modified(SystemTime::now())?;
+            io::Result::Ok(Self { file, modified })
+        };
+        touch().with_context(|| format!("cannot touch `{}`", path.display()))
+    }
+}
+
+impl Drop for Touched {
+    fn drop(&mut self) {
+        // At worst cargo does something again.
+        drop(self.file.set_modified(self.modified));
+    }
 }
 
 fn read_queries(folder: &Path) -> Result<Queries> {

@@ -8,7 +8,7 @@ use crate::install::build::target_folder;
 use crate::output::{Printer, Verbosity};
 use crate::repository::Repository;
 use crate::runtime::docker;
-use crate::runtime::embedded::Postgres;
+use crate::runtime::embedded::{self, Postgres};
 
 /// Variables that the tests read; `docs/configuration.md` has the list.
 const POSTGRES_IMAGE: &str = "AGENT_MEMORY_TEST_POSTGRES_IMAGE";
@@ -50,7 +50,7 @@ async fn prepare_database(printer: &Printer) -> Result<Option<String>> {
         Err(no_engine) => {
             printer.note(format_args!("Database for tests: embedded ({no_engine})"));
             let step = printer.step("Unpacking Postgres for tests");
-            Postgres::ensure_program(&files::cache_folder()?, printer).await?;
+            Postgres::ensure_program(&embedded::private_cache()?, printer).await?;
             step.skip();
             Ok(None)
         }

@@ -3,10 +3,12 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use chrono::Utc;
+use futures_util::future::{Either, select};
 use memory::home::Home;
 
 use crate::cli::{RuntimeChoice, UpArgs};
@@ -16,7 +18,7 @@ use crate::install::model::{self, InstalledModel, ModelSource};
 use crate::install::pins::Target;
 use crate::install::summary::{self, Outcome};
 use crate::install::{build, layout};
-use crate::output::{Form, HintExt, Printer, human_duration};
+use crate::output::{Form, HintExt, Printer};
 use crate::repository::Repository;
 use crate::runtime::docker::{self, Engine};
 use crate::runtime::embedded::InstalledPostgres;
@@ -199,12 +201,19 @@ async fn build_and_download(
         }
         anyhow::Ok(model)
     };
-    let building = async {
-        let step = Instant::now();
-        let folder = build::build(repository, printer).await?;
-        printer.detail(format_args!("Built the programs in {}", human_duration(step.elapsed())));
-        anyhow::Ok(folder)
-    };
+    let (building, download) = (pin!(build::build(repository, printer)), pin!(download));
     // cargo shows its own progress, so the download is silent until cargo is done.
-    tokio::try_join!(building, download)
+    match select(building, download).await {
+        Either::Left((target_folder, download)) => {
+            let target_folder = target_folder?;
+            let step = printer.step("Downloading the model and what runs it");
+            let model = download.await?;
+            step.skip();
+            Ok((target_folder, model))
+        }
+        Either::Right((model, building)) => {
+            let model = model?;
+            Ok((building.await?, model))
+        }
+    }
 }

@@ -3,20 +3,29 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use memory::home::Home;
 use serde::Deserialize;
+use tokio::process::Command;
 use xshell::{Shell, cmd};
 
 use super::layout::PROGRAMS;
 use crate::files::{self, Mode};
-use crate::output::{HintExt, Printer, Verbosity};
+use crate::output::{HintExt, Printer, Verbosity, hinted};
 use crate::repository::Repository;
 
-/// Builds everything that an installation runs; cargo's own progress is shown. Gives cargo's target folder.
+/// Builds everything that an installation runs; cargo's own progress is shown. Gives cargo's target folder. Dropped, it
+/// ends cargo: a download that fails meanwhile shall be told at once.
 pub async fn build(repository: &Repository, printer: &Printer) -> Result<PathBuf> {
-    let (root, verbosity) = (repository.root().to_owned(), printer.verbosity());
-    tokio::task::spawn_blocking(move || build_blocking(&root, verbosity)).await.context("the build was interrupted")?
+    // `-p xtask` builds this program for `bin`; the one that runs now is cargo's own debug build.
+    let rest = ["--release", "-p", "server", "-p", "mcp", "-p", "finetune", "-p", "xtask"];
+    let hook = ["--profile", "dist", "-p", "hooks"];
+    for arguments in [&rest[..], &hook[..]] {
+        run_cargo(arguments, repository, printer).await?;
+    }
+    let shell = Shell::new().context("cannot start processes here")?;
+    shell.change_dir(repository.root());
+    target_folder(&shell)
 }
 
 /// The folder that cargo builds into, wherever its configuration puts it.
@@ -47,23 +56,28 @@ pub fn install_programs(home: &Home, target_folder: &Path) -> Result<Vec<&'stati
     Ok(changed)
 }
 
-fn build_blocking(root: &Path, verbosity: Verbosity) -> Result<PathBuf> {
-    let shell = Shell::new().context("cannot start processes here")?;
-    shell.change_dir(root);
-    let quiet = (verbosity == Verbosity::Quiet).then_some("--quiet");
-    let hint = "cargo's messages above say why; a full disk and too little memory are common reasons";
-    // `-p xtask` builds this program for `bin`; the one that runs now is cargo's own debug build.
-    cmd!(shell, "cargo build --release --locked {quiet...} -p server -p mcp -p finetune -p xtask")
-        .quiet()
-        .run()
-        .context("the build failed")
-        .hint(hint)?;
-    cmd!(shell, "cargo build --profile dist --locked {quiet...} -p hooks")
-        .quiet()
-        .run()
-        .context("the build of the hook failed")
-        .hint(hint)?;
-    target_folder(&shell)
+async fn run_cargo(arguments: &[&str], repository: &Repository, printer: &Printer) -> Result<()> {
+    let quiet = (printer.verbosity() == Verbosity::Quiet).then_some("--quiet");
+    let status = Command::new("cargo")
+        .args(["build", "--locked"])
+        .args(quiet)
+        .args(arguments)
+        .current_dir(repository.root())
+        // The checked queries describe the database; a developer's DATABASE_URL must not.
+        .env("SQLX_OFFLINE", "true")
+        .kill_on_drop(true)
+        .status()
+        .await
+        .context("cannot start cargo")
+        .hint("install Rust with rustup, then try again")?;
+    if !status.success() {
+        let error = anyhow!("`cargo build {}` failed", arguments.join(" "));
+        return Err(hinted(
+            error,
+            "cargo's messages above say why; a full disk and too little memory are common reasons",
+        ));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -29,12 +29,9 @@ pub struct InstalledProgram {
 pub fn create(home: &Home) -> Result<()> {
     let folders = [home.bin(), home.spool(), home.spool().join("rejected"), home.run(), home.logs(), home.models()];
     files::create_private_folder(home.root())?;
-    for folder in folders {
-        // The spool may belong to the server's user by now: what exists keeps its owner and mode.
-        if !folder.is_dir() {
-            files::create_private_folder(&folder)?;
-        }
-    }
+    files::make_private(home.root())?;
+    // The spool may belong to the server's user by now: what exists keeps its owner and mode.
+    folders.iter().try_for_each(|folder| files::create_private_folder(folder))?;
     if files::read_if_there(&home.token_file())?.is_none_or(|token| token.trim().is_empty()) {
         files::write_private(&home.token_file(), &format!("{}\n", files::random_secret()?))?;
     }

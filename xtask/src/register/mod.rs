@@ -14,14 +14,14 @@ mod state;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 
 use self::document::Document;
 use self::file::{Saved, TextFile};
 use self::hooks::HookEntries;
 use self::report::{FileReport, Item, Outcome};
 use self::servers::ServerEntry;
-use crate::output::HintExt;
+use crate::output::{HintExt, hinted};
 
 pub(crate) use self::claude::{ClaudeFiles, ClaudeSurroundings};
 pub(crate) use self::report::Report;
@@ -117,9 +117,8 @@ fn remove(path: &Path, entries: &impl Entries) -> anyhow::Result<FileReport> {
 }
 
 fn kept_changing(path: &Path) -> anyhow::Error {
-    let result: anyhow::Result<()> = Err(anyhow::anyhow!("`{}` is being changed by another program", path.display()))
-        .hint("close the running Claude Code sessions and try again");
-    result.expect_err("it was made from an error")
+    let error = anyhow!("`{}` is being changed by another program", path.display());
+    hinted(error, "close the running Claude Code sessions and try again")
 }
 
 fn plan_addition(file: &TextFile, entries: &impl Entries) -> anyhow::Result<(Plan, Vec<Item>)> {

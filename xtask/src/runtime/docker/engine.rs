@@ -64,7 +64,7 @@ impl<T> EngineContext<T> for Result<T, DockerError> {
         if is_gone(&error) {
             return failed
                 .context("the Docker engine has stopped answering")
-                .hint("start Docker, then run `cargo xtask up` again or `cargo xtask down`");
+                .hint("start Docker and repeat the command: it goes on from there");
         }
         failed
     }
@@ -136,6 +136,9 @@ fn is_gone(error: &DockerError) -> bool {
 /// The innermost cause is what a person can act on; the layers above it name our libraries.
 fn explain(error: &DockerError) -> String {
     match error {
+        DockerError::DockerResponseServerError { status_code, message } if message.trim().is_empty() => {
+            format!("it answers with status {status_code} and no reason")
+        }
         DockerError::DockerResponseServerError { message, .. } => message.trim().to_owned(),
         DockerError::SocketNotFoundError(path) => format!("there is no socket {path}"),
         DockerError::RequestTimeoutError => "it does not answer".to_owned(),

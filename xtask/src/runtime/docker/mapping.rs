@@ -16,8 +16,9 @@ use crate::files;
 /// By these labels Compose knows what belongs to a project.
 pub(crate) const PROJECT_LABEL: &str = "com.docker.compose.project";
 pub(crate) const SERVICE_LABEL: &str = "com.docker.compose.service";
-/// What a container was made from; another value means that it must be made again.
-pub(crate) const CONFIG_LABEL: &str = "agent-memory.config";
+/// What a container was made from; another value means that it must be made again. Compose takes a container for its own
+/// by this label, and makes ours anew, because it digests in another way.
+pub(crate) const CONFIG_LABEL: &str = "com.docker.compose.config-hash";
 /// Which home an object belongs to.
 pub(crate) const HOME_LABEL: &str = "agent-memory.home";
 

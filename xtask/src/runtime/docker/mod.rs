@@ -19,6 +19,7 @@ mod values;
 use anyhow::{Context, Result};
 use memory::home::Home;
 
+use self::images::Workshop;
 use self::secrets::Secrets;
 use self::stack::{Made, Plan};
 use self::values::Values;
@@ -56,9 +57,10 @@ pub async fn up(engine: &Engine, home: &Home, printer: &Printer, options: UpOpti
     if before.as_ref().is_none_or(|before| before.server_port != options.port) {
         ports::require_free(options.port)?;
     }
-    let images = images::ensure(engine, printer, options.server, Rebuild::IfStale).await?;
+    let project = project::of(engine, home).await?;
+    let images = Workshop::on(engine, printer, Rebuild::IfStale).ensure(&project, options.server).await?;
     let values = Values {
-        project: project::of(engine, home).await?,
+        project,
         home: values::absolute(home)?,
         container_user: ownership::match_with(home, engine.rootless)?.container_user,
         server_port: options.port,
@@ -100,13 +102,13 @@ pub async fn logs(engine: &Engine, home: &Home, printer: &Printer, request: LogR
 
 /// Makes all images; what is up to date is left alone unless asked otherwise.
 pub async fn images(engine: &Engine, printer: &Printer, server: ServerSource<'_>, rebuild: Rebuild) -> Result<Images> {
-    images::ensure(engine, printer, server, rebuild).await
+    Workshop::on(engine, printer, rebuild).ensure(values::DEFAULT_PROJECT, server).await
 }
 
 /// Makes sure of a Postgres image with pgvector and gives its reference, `name:tag`. With `POSTGRES_PASSWORD` (and
 /// `POSTGRES_USER`, `POSTGRES_DB`) in its environment a container of it listens on 5432.
 pub async fn ensure_postgres_image(printer: &Printer) -> Result<&'static str> {
-    images::ensure_postgres(&engine::require().await?, printer).await
+    Workshop::on(&engine::require().await?, printer, Rebuild::IfStale).ensure_postgres().await
 }
 
 async fn raise(engine: &Engine, home: &Home, printer: &Printer, values: &Values) -> Result<()> {
@@ -127,6 +129,10 @@ async fn raise(engine: &Engine, home: &Home, printer: &Printer, values: &Values)
     };
     if raised.is_err() {
         made.undo(engine).await;
+        if !values::file(home).exists() {
+            // A first `up` that failed: nobody will ask for these.
+            drop(files::remove(&secrets::folder(home)));
+        }
     }
     raised
 }
@@ -135,11 +141,10 @@ async fn raise(engine: &Engine, home: &Home, printer: &Printer, values: &Values)
 fn share_files(home: &Home, engine: &Engine, secrets: &Secrets) -> Result<()> {
     let owners = ownership::match_with(home, engine.rootless)?;
     secrets.write(home, &owners)?;
-    for folder in [home.spool(), home.models()] {
-        std::fs::create_dir_all(&folder).with_context(|| format!("cannot create `{}`", folder.display()))?;
+    for folder in [home.models(), home.spool(), home.spool().join("rejected")] {
+        files::create_private_folder(&folder)?;
     }
-    files::create_private_folder(&home.spool())?;
-    files::create_private_folder(&home.spool().join("rejected"))?;
+    files::make_private(&home.spool())?;
     if let Some(owner) = owners.server {
         ownership::give_all(&home.spool(), owner)?;
         if ownership::owner_of(&home.models()).ok().flatten() != Some(owner) {

@@ -16,7 +16,7 @@ use crate::runtime::{LogRequest, ServiceState, ServiceStatus};
 /// Both services, also where there is no container.
 pub(crate) async fn state(engine: &Engine, home: &Home) -> Result<Vec<ServiceState>> {
     let project = project::of(engine, home).await?;
-    let members = members(engine, home, &project).await?;
+    let members = members(engine, &project).await?;
     let mut states = Vec::new();
     for (service, name) in [(super::DATABASE, "postgres"), (super::SERVER, "server")] {
         let member = members.iter().find(|member| member.service == service);
@@ -45,7 +45,7 @@ async fn look_at(engine: &Engine, member: &Member, name: &'static str) -> Result
 /// Prints the last lines, and with `follow` what comes until the operator ends it.
 pub(crate) async fn logs(engine: &Engine, home: &Home, printer: &Printer, request: LogRequest) -> Result<()> {
     let project = project::of(engine, home).await?;
-    let members = members(engine, home, &project).await?;
+    let members = members(engine, &project).await?;
     let wanted: Vec<&Member> = members.iter().filter(|member| is_wanted(request.service, &member.service)).collect();
     if wanted.is_empty() {
         return Err(hinted(anyhow::anyhow!("there is no container to read from"), "run `cargo xtask up`"));

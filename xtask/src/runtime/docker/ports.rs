@@ -22,16 +22,13 @@ pub(crate) fn require_free(port: u16) -> Result<()> {
         .hint(format!("stop that program, or choose another port: `cargo xtask up --port {}`", port.wrapping_add(1)))
 }
 
-/// The port that the database had, the usual one if it is free, else any that is: programs find it in `database-url`.
+/// The port that the database had, else the first free one from the usual one on: programs find it in `database-url`.
+/// Not any port that the system offers: those are the ones that it lends to clients, and could be gone after a reboot.
 pub(crate) fn for_database(before: Option<u16>) -> Result<u16> {
-    if let Some(port) = before {
-        return Ok(port);
-    }
-    if is_free(DATABASE_PORT) {
-        return Ok(DATABASE_PORT);
-    }
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("cannot find a free port for the database")?;
-    Ok(listener.local_addr().context("cannot find a free port for the database")?.port())
+    let ports = DATABASE_PORT..DATABASE_PORT + 200;
+    before.or_else(|| ports.clone().find(|port| is_free(*port))).with_context(|| {
+        format!("none of the ports {} to {} on 127.0.0.1 is free for the database", ports.start, ports.end - 1)
+    })
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use anyhow::Result;
-use bollard::query_parameters::ListContainersOptionsBuilder;
+use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveImageOptions, RemoveVolumeOptions};
 use memory::home::Home;
 
 use super::engine::{Engine, EngineContext, if_there};
-use super::mapping::{HOME_LABEL, PROJECT_LABEL, SERVICE_LABEL, qualified};
-use super::{project, secrets, stack, values};
+use super::mapping::{PROJECT_LABEL, SERVICE_LABEL, qualified};
+use super::{images, project, secrets, stack, values};
 use crate::files;
 use crate::output::Printer;
 
@@ -23,7 +23,7 @@ pub(crate) struct Member {
 pub(crate) async fn down(engine: &Engine, home: &Home, printer: &Printer) -> Result<bool> {
     let project = project::of(engine, home).await?;
     let mut anything = false;
-    for member in members(engine, home, &project).await? {
+    for member in members(engine, &project).await? {
         let step = printer.step(format!("Stopping the {}'s container", member.service));
         anything |= stack::remove(engine, &member.container).await?;
         step.done(format!("Stopped and removed the {}'s container", member.service));
@@ -35,28 +35,29 @@ pub(crate) async fn down(engine: &Engine, home: &Home, printer: &Printer) -> Res
     Ok(anything)
 }
 
-/// What `down` does, and then the data: every memory is gone.
+/// What `down` does, and then the data: every memory is gone. Images stay, but the server's of a home that is not the default goes.
 pub(crate) async fn purge(engine: &Engine, home: &Home, printer: &Printer) -> Result<()> {
     let project = project::of(engine, home).await?;
     down(engine, home, printer).await?;
     for volume in super::volumes(home)? {
         let volume = qualified(&project, &volume);
-        let removed =
-            engine.docker.remove_volume(&volume, None::<bollard::query_parameters::RemoveVolumeOptions>).await;
+        let removed = engine.docker.remove_volume(&volume, None::<RemoveVolumeOptions>).await;
         if if_there(removed).doing(format!("remove the volume {volume}"))?.is_some() {
             printer.note(format_args!("Removed the volume {volume} with all its data"));
         }
+    }
+    if project != values::DEFAULT_PROJECT {
+        // Nobody else has a use for it, and after a purge no one remembers it.
+        drop(engine.docker.remove_image(&images::server_reference(&project), None::<RemoveImageOptions>, None).await);
     }
     files::remove(&secrets::folder(home))?;
     files::remove(&values::file(home))?;
     Ok(())
 }
 
-/// The project's containers, the server before its database.
-pub(crate) async fn members(engine: &Engine, home: &Home, project: &str) -> Result<Vec<Member>> {
-    let home_path = values::absolute(home)?;
-    let labels = vec![format!("{PROJECT_LABEL}={project}"), format!("{HOME_LABEL}={home_path}")];
-    let filters = HashMap::from([("label".to_owned(), labels)]);
+/// The project's containers, also those that Compose has made; the server before its database.
+pub(crate) async fn members(engine: &Engine, project: &str) -> Result<Vec<Member>> {
+    let filters = HashMap::from([("label".to_owned(), vec![format!("{PROJECT_LABEL}={project}")])]);
     let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
     let found = engine.docker.list_containers(Some(options)).await.doing("list the containers")?;
     let mut members: Vec<_> = found

@@ -50,7 +50,7 @@ impl Cluster {
 
     /// The process of the running server.
     pub(super) fn process(&self) -> Option<Process> {
-        let text = std::fs::read_to_string(self.data.join("postmaster.pid")).ok()?;
+        let text = std::fs::read_to_string(self.pid_file()).ok()?;
         let id = text.lines().next()?.trim().parse().ok()?;
         Process::find(id, &self.program.path("postgres"))
     }
@@ -84,6 +84,8 @@ impl Cluster {
         command.stdout(log.try_clone().context("cannot share the log")?).stderr(log);
         let outcome = with_deadline(command.status()).await?;
         if !outcome.success() {
+            // It may still be on its way; the first failure is the one to tell.
+            drop(self.stop().await);
             let tail = files::tail(&self.log, 8);
             let error = anyhow!("{tail}").context("Postgres did not start");
             return Err(hinted(error, format!("the whole log is `{}`", self.log.display())));
@@ -103,6 +105,18 @@ impl Cluster {
         }
         outcome?;
         bail!("Postgres (process {}) does not stop", process.id)
+    }
+
+    /// Removes the pid file of a server that is gone. No process of the program may be left.
+    pub(super) fn remove_stale_pid_file(&self) -> Result<()> {
+        if self.process().is_none() {
+            files::remove(&self.pid_file())?;
+        }
+        Ok(())
+    }
+
+    fn pid_file(&self) -> PathBuf {
+        self.data.join("postmaster.pid")
     }
 
     fn configuration(&self) -> PathBuf {

@@ -1,6 +1,7 @@
 //! The Postgres of an installation: its port and password stay the same from start to start.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use memory::home::Home;
@@ -54,6 +55,7 @@ impl InstalledPostgres {
     pub async fn start(&self) -> Result<String> {
         let mut settings = self.settings()?;
         if self.cluster.process().is_none() {
+            self.clear_remains().await?;
             self.cluster.initialise(&settings.password).await?;
             if !cluster::is_free(settings.port) {
                 settings.port = cluster::free_port()?;
@@ -64,8 +66,10 @@ impl InstalledPostgres {
         Ok(cluster::url(settings.port, &settings.password))
     }
 
+    /// Stops the server, and what a killed one has left of itself.
     pub async fn stop(&self) -> Result<()> {
-        self.cluster.stop().await
+        self.cluster.stop().await?;
+        self.clear_remains().await
     }
 
     pub fn state(&self) -> ServiceState {
@@ -87,6 +91,17 @@ impl InstalledPostgres {
         folders.extend(self.settings.parent().map(Path::to_owned));
         folders.dedup();
         folders
+    }
+
+    /// After a crash: the children of a server that is gone end by themselves, or are ended; its pid file goes, because
+    /// its number may by now be another program's, and Postgres would take that for itself.
+    async fn clear_remains(&self) -> Result<()> {
+        for process in self.processes() {
+            if !process.wait_until_gone(Duration::from_secs(5)).await {
+                process.stop(Duration::from_secs(5)).await?;
+            }
+        }
+        self.cluster.remove_stale_pid_file()
     }
 
     fn settings(&self) -> Result<Settings> {

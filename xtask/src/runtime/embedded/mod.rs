@@ -46,6 +46,11 @@ fn create_base(base: &Path, account: &Account) -> Result<()> {
     Ok(())
 }
 
+/// Where the downloads and programs of private servers are kept from one test run to the next.
+pub fn private_cache() -> Result<PathBuf> {
+    Ok(files::cache_folder()?.join("postgres"))
+}
+
 /// A port of 127.0.0.1 that nobody listens on now.
 pub fn free_port() -> Result<u16> {
     cluster::free_port()

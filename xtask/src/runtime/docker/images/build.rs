@@ -7,7 +7,6 @@ use anyhow::{Result, anyhow};
 use bollard::query_parameters::{BuildImageOptionsBuilder, PruneImagesOptionsBuilder};
 use futures_util::StreamExt;
 
-use super::Rebuild;
 use super::context::BuildContext;
 use crate::output::{Printer, hinted};
 use crate::runtime::docker::engine::{Engine, EngineContext, if_there};
@@ -29,10 +28,7 @@ pub(crate) struct Recipe<'a> {
 }
 
 /// Whether the image is there and was built from this context.
-pub(crate) async fn is_current(engine: &Engine, tag: &str, context: &BuildContext, rebuild: Rebuild) -> Result<bool> {
-    if rebuild == Rebuild::Always {
-        return Ok(false);
-    }
+pub(crate) async fn is_current(engine: &Engine, tag: &str, context: &BuildContext) -> Result<bool> {
     let image = if_there(engine.docker.inspect_image(tag).await).doing(format!("look for the image {tag}"))?;
     let labels = image.and_then(|image| image.config).and_then(|config| config.labels);
     Ok(labels.is_some_and(|labels| labels.get(SOURCE_LABEL) == Some(&context.digest())))

@@ -24,8 +24,6 @@ pub(crate) use self::registry::image_id;
 /// The official image, and ours for where it cannot be pulled.
 pub(crate) const PGVECTOR: &str = "pgvector/pgvector:pg17";
 pub(crate) const POSTGRES: &str = "agent-memory-postgres:17";
-/// One tag a version: what is installed and what is being tried out do not take each other's place.
-pub(crate) const SERVER: &str = concat!("agent-memory-server:", env!("CARGO_PKG_VERSION"));
 const RUST: &str = "rust:1-slim-trixie";
 
 /// What the server's image can be built from.
@@ -51,78 +49,85 @@ pub struct Images {
     pub server: String,
 }
 
-/// Makes sure of both images.
-pub(crate) async fn ensure(
-    engine: &Engine,
-    printer: &Printer,
-    source: ServerSource<'_>,
-    rebuild: Rebuild,
-) -> Result<Images> {
-    let registry = Registry::of(engine, printer);
-    let postgres = postgres(engine, printer, &registry, rebuild).await?;
-    server(engine, printer, &registry, source, rebuild).await?;
-    Ok(Images { postgres: postgres.to_owned(), server: SERVER.to_owned() })
+/// The server's image of a project, as Compose would name it, one tag a version: what is installed and what is being
+/// tried out do not take each other's place.
+pub(crate) fn server_reference(project: &str) -> String {
+    format!("{project}-server:{}", env!("CARGO_PKG_VERSION"))
 }
 
-/// Makes sure of the Postgres image alone; gives its reference.
-pub(crate) async fn ensure_postgres(engine: &Engine, printer: &Printer) -> Result<&'static str> {
-    postgres(engine, printer, &Registry::of(engine, printer), Rebuild::IfStale).await
+/// Makes images on one engine.
+#[derive(Debug)]
+pub(crate) struct Workshop<'a> {
+    engine: &'a Engine,
+    printer: &'a Printer,
+    registry: Registry<'a>,
+    rebuild: Rebuild,
 }
 
-async fn postgres(
-    engine: &Engine,
-    printer: &Printer,
-    registry: &Registry<'_>,
-    rebuild: Rebuild,
-) -> Result<&'static str> {
-    let context = BuildContext::default()
-        .with("Dockerfile", include_str!("../../../../../compose/postgres/Dockerfile"), Kind::Text)
-        .with("entrypoint.sh", include_str!("../../../../../compose/postgres/entrypoint.sh"), Kind::Program);
-    // A stack that runs on ours stays on it: changing images under a database is nobody's wish.
-    if build::is_current(engine, POSTGRES, &context, rebuild).await? {
-        return Ok(POSTGRES);
+impl<'a> Workshop<'a> {
+    pub(crate) fn on(engine: &'a Engine, printer: &'a Printer, rebuild: Rebuild) -> Self {
+        Self { engine, printer, registry: Registry::of(engine, printer), rebuild }
     }
-    if registry.has(PGVECTOR).await? {
-        return Ok(PGVECTOR);
-    }
-    let base = base::ensure(engine, printer, registry).await?;
-    let arguments = HashMap::from([("BASE_IMAGE".to_owned(), base.to_owned())]);
-    let recipe = Recipe { tag: POSTGRES, what: "the Postgres image", dockerfile: "Dockerfile", context, arguments };
-    build::build(engine, printer, recipe).await?;
-    Ok(POSTGRES)
-}
 
-async fn server(
-    engine: &Engine,
-    printer: &Printer,
-    registry: &Registry<'_>,
-    source: ServerSource<'_>,
-    rebuild: Rebuild,
-) -> Result<()> {
-    let host = context_of_host_program(engine, source.program)?;
-    if let Some(context) = &host
-        && build::is_current(engine, SERVER, context, rebuild).await?
-    {
-        return Ok(());
+    /// Makes sure of both images of a project.
+    pub(crate) async fn ensure(&self, project: &str, source: ServerSource<'_>) -> Result<Images> {
+        let postgres = self.ensure_postgres().await?;
+        let server = server_reference(project);
+        self.ensure_server(&server, source).await?;
+        Ok(Images { postgres: postgres.to_owned(), server })
     }
-    let (dockerfile, context, rust_image) = if registry.has(RUST).await? {
-        let context = BuildContext::of_repository(source.repository)?;
-        if build::is_current(engine, SERVER, &context, rebuild).await? {
+
+    /// Makes sure of a Postgres image; gives its reference.
+    pub(crate) async fn ensure_postgres(&self) -> Result<&'static str> {
+        let context = BuildContext::default()
+            .with("Dockerfile", include_str!("../../../../../compose/postgres/Dockerfile"), Kind::Text)
+            .with("entrypoint.sh", include_str!("../../../../../compose/postgres/entrypoint.sh"), Kind::Program);
+        // A stack that runs on ours stays on it: changing images under a database is nobody's wish.
+        if self.is_current(POSTGRES, &context).await? {
+            return Ok(POSTGRES);
+        }
+        if self.registry.has(PGVECTOR).await? {
+            return Ok(PGVECTOR);
+        }
+        let base = base::ensure(self.engine, self.printer, &self.registry).await?;
+        let arguments = HashMap::from([("BASE_IMAGE".to_owned(), base.to_owned())]);
+        let recipe = Recipe { tag: POSTGRES, what: "the Postgres image", dockerfile: "Dockerfile", context, arguments };
+        build::build(self.engine, self.printer, recipe).await?;
+        Ok(POSTGRES)
+    }
+
+    async fn ensure_server(&self, tag: &str, source: ServerSource<'_>) -> Result<()> {
+        let host = context_of_host_program(self.engine, source.program)?;
+        if let Some(context) = &host
+            && self.is_current(tag, context).await?
+        {
             return Ok(());
         }
-        ("compose/server/Dockerfile", context, Some(RUST))
-    } else {
-        let context = host
-            .context("no registry gives a Rust image, and this host's programs do not run in the engine's containers")
-            .hint("let the engine reach a registry, or do without Docker: `cargo xtask up --runtime embedded`")?;
-        ("Dockerfile", context, None)
-    };
-    let base = base::ensure(engine, printer, registry).await?;
-    let mut arguments = HashMap::from([("BASE_IMAGE".to_owned(), base.to_owned())]);
-    arguments.extend(rust_image.map(|image| ("RUST_IMAGE".to_owned(), image.to_owned())));
-    let recipe = Recipe { tag: SERVER, what: "the server's image", dockerfile, context, arguments };
-    build::build(engine, printer, recipe).await?;
-    remove_replaced(engine).await
+        let (dockerfile, context, rust_image) = if self.registry.has(RUST).await? {
+            let context = BuildContext::of_repository(source.repository)?;
+            if self.is_current(tag, &context).await? {
+                return Ok(());
+            }
+            ("compose/server/Dockerfile", context, Some(RUST))
+        } else {
+            let context = host
+                .context(
+                    "no registry gives a Rust image, and this host's programs do not run in the engine's containers",
+                )
+                .hint("let the engine reach a registry, or do without Docker: `cargo xtask up --runtime embedded`")?;
+            ("Dockerfile", context, None)
+        };
+        let base = base::ensure(self.engine, self.printer, &self.registry).await?;
+        let mut arguments = HashMap::from([("BASE_IMAGE".to_owned(), base.to_owned())]);
+        arguments.extend(rust_image.map(|image| ("RUST_IMAGE".to_owned(), image.to_owned())));
+        let recipe = Recipe { tag, what: "the server's image", dockerfile, context, arguments };
+        build::build(self.engine, self.printer, recipe).await?;
+        remove_replaced(self.engine).await
+    }
+
+    async fn is_current(&self, tag: &str, context: &BuildContext) -> Result<bool> {
+        Ok(self.rebuild == Rebuild::IfStale && build::is_current(self.engine, tag, context).await?)
+    }
 }
 
 /// The context of `Dockerfile.host`, or `None` where this host's programs are not the engine's.
