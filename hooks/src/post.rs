@@ -255,13 +255,21 @@ mod tests {
 
     #[test]
     fn writes_a_request_that_names_agent_address_and_length() {
-        let request =
-            Request { address: "127.0.0.1:3377".parse().unwrap(), token: "secret", agent: "a/../b c", body: b"{}" };
+        let mut request = Request {
+            address: "127.0.0.1:3377".parse().unwrap(),
+            answer: Answer::WithReply,
+            token: "secret",
+            agent: "a/../b c",
+            body: b"{}",
+        };
         let head = head_of(&request);
         assert!(head.starts_with("POST /api/hooks/a%2F..%2Fb%20c HTTP/1.1\r\nHost: 127.0.0.1:3377\r\n"), "{head}");
         assert!(head.contains("\r\nAuthorization: Bearer secret\r\n"));
         assert!(head.contains("\r\nContent-Length: 2\r\n"));
         assert!(head.ends_with("\r\nConnection: close\r\n\r\n"));
+        assert!(!head.contains("Prefer:"));
+        request.answer = Answer::WhenSafe;
+        assert!(head_of(&request).contains("\r\nPrefer: respond-async\r\n"));
     }
 
     #[test]

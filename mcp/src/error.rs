@@ -70,7 +70,7 @@ impl ToolError {
 
     /// Logs what the operator may have to mend; what the model got wrong is the model's to mend, and may hold its user's words.
     fn log(&self) {
-        if let Self::Connect(_) | Self::Away(_) | Self::Store(_) | Self::Deadline { .. } = self {
+        if let Self::Connect(_) | Self::Away(_) | Self::Store(StoreError::Database(_)) | Self::Deadline { .. } = self {
             tracing::warn!(error = self as &dyn std::error::Error, "a tool call failed");
         }
     }

@@ -81,7 +81,7 @@ fn is_loopback_authority(authority: &str) -> bool {
 
 /// Foreign text goes back and into the log only short and printable.
 fn shown(text: &str) -> String {
-    text.chars().filter(|c| c.is_ascii_graphic()).take(100).collect()
+    text.chars().filter(char::is_ascii_graphic).take(100).collect()
 }
 
 #[cfg(test)]

@@ -54,13 +54,11 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
         ended = &mut serving => return ended.context("the server's task ended")?,
         () = stop_signal() => shutdown.cancel(),
     }
-    match tokio::time::timeout(STOP_DEADLINE, serving).await {
-        Ok(ended) => ended.context("the server's task ended")?,
-        Err(_) => {
-            tracing::warn!("stopped without waiting for the last requests");
-            Ok(())
-        }
+    if let Ok(ended) = tokio::time::timeout(STOP_DEADLINE, serving).await {
+        return ended.context("the server's task ended")?;
     }
+    tracing::warn!("stopped without waiting for the last requests");
+    Ok(())
 }
 
 /// Ctrl-C, or the signal by which services are stopped.

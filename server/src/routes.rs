@@ -47,7 +47,7 @@ pub(crate) async fn record_event(
     }
     // A spool that takes nothing is no reason to refuse: the commit is waited for instead.
     if let Some(held) = holdable.and_then(|name| app.spool.hold(name, &body).ok()) {
-        let enqueued = app.writer.enqueue(event).await.map_err(refused)?;
+        let enqueued = app.writer.enqueue(event).await.map_err(|error| refused(&error))?;
         app.tasks.spawn(async move {
             if let Ok(recorded) = enqueued.committed().await {
                 app.counters.count_recorded(recorded);
@@ -56,7 +56,7 @@ pub(crate) async fn record_event(
         });
         return Ok(StatusCode::ACCEPTED);
     }
-    let recorded = app.writer.write(event).await.map_err(refused)?;
+    let recorded = app.writer.write(event).await.map_err(|error| refused(&error))?;
     app.counters.count_recorded(recorded);
     Ok(StatusCode::NO_CONTENT)
 }
@@ -69,7 +69,7 @@ fn holdable(headers: &HeaderMap, envelope: &Envelope, body: &Bytes) -> Option<St
     (no_wait && envelope.event.is_some() && body.len() <= MAX_HELD_BYTES).then(|| envelope.spool_name())
 }
 
-fn refused(error: WriteError) -> ApiError {
+fn refused(error: &WriteError) -> ApiError {
     match error {
         WriteError::Away => ApiError::DatabaseAway,
         WriteError::Refused(_) => ApiError::Internal,

@@ -196,7 +196,8 @@ fn adopt_abandoned(folder: &Path) -> io::Result<()> {
         let name = entry.file_name().to_string_lossy().into_owned();
         let Some(rest) = name.strip_prefix(UNFINISHED) else { continue };
         let written = entry.metadata().and_then(|metadata| metadata.modified());
-        let is_old = written.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|age| age > ABANDONED_AFTER));
+        let is_old =
+            written.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|age| age > ABANDONED_AFTER));
         if is_old && rest.ends_with(".json") {
             std::fs::rename(entry.path(), folder.join(rest))?;
         }

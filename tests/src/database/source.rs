@@ -83,8 +83,7 @@ async fn container() -> Result<Source> {
 }
 
 async fn embedded(because: String) -> Result<Source> {
-    let cache = settings::cache_folder().context("neither XDG_CACHE_HOME nor HOME is set")?.join("test-postgres");
-    let postgres = embedded::Postgres::start_private(&cache)
+    let postgres = embedded::Postgres::start_private(&embedded::private_cache()?)
         .await
         .with_context(|| format!("starting the embedded Postgres (no container could be had: {because})"))?;
     Ok(Source::Embedded { postgres, because })

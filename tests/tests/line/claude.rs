@@ -16,7 +16,7 @@ const PROMPT: &str = "Write the inventory and count it";
 const COUNT: &str = "wc -l inventory.txt && echo zanzibar-ledger";
 const FAILING: &str = "cat no-such-ledger.txt";
 
-/// A Claude Code that was slowed down would be by whole deadlines of the hook; noise of a busy machine is less.
+/// Nine hooks that wait for a server in vain take far longer than this, beyond the noise of a busy machine.
 const NO_DELAY: Duration = Duration::from_millis(1_500);
 
 #[tokio::test]
@@ -41,7 +41,6 @@ async fn a_session_is_remembered_and_found_by_the_next_one() -> Result<()> {
     let requests = model.turns();
     let seen = tool_results(requests.last().context("the model was never asked")?);
     assert!(seen.contains(COUNT), "the model sees the first session's command in: {seen}");
-    summary::line(&format!("Claude Code: a session of five turns took {} ms with hooks", report.wall.as_millis()));
     Ok(())
 }
 
@@ -56,11 +55,16 @@ async fn a_session_without_the_server_is_undisturbed_and_remembered_later() -> R
     let report = user.works(claude).await?;
     check_undisturbed(&report, &["PostToolUse", "PostToolUseFailure", "Stop", "UserPromptSubmit", "SessionStart"]);
     assert!(
-        report.wall < unhooked.wall + NO_DELAY,
+        report.wall < unhooked.wall * 2 + NO_DELAY,
         "{} ms with hooks and no server, {} ms without hooks",
         report.wall.as_millis(),
         unhooked.wall.as_millis()
     );
+    summary::line(&format!(
+        "Claude Code: a session of five turns took {} ms with hooks and no server, {} ms without hooks",
+        report.wall.as_millis(),
+        unhooked.wall.as_millis()
+    ));
     // Claude Code does not report the hook of its own end, so the spool is asked.
     let fired = fired_events(&stack)?;
     assert_eq!(

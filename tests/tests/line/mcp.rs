@@ -97,10 +97,10 @@ async fn shows_the_same_tools_over_stdio_and_http() -> Result<()> {
     let stack = Stack::running().await?;
     let mut stdio = OverStdio::start(stack.home().root()).await?;
     stdio.initialize().await?;
-    let tools = stdio.request("tools/list", json!({})).await?["result"]["tools"].clone();
+    let over_stdio = stdio.request("tools/list", json!({})).await?;
     let over_http = OverHttp::connect(&stack).await?.request("tools/list", json!({})).await?;
-    assert_eq!(over_http["result"]["tools"], tools);
-    insta::assert_json_snapshot!("tools", tools);
+    // What the schemas are, a snapshot in `mcp` holds.
+    assert_eq!(over_http["result"]["tools"], over_stdio["result"]["tools"]);
     Ok(())
 }
 

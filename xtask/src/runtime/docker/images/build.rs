@@ -7,6 +7,7 @@ use anyhow::{Result, anyhow};
 use bollard::query_parameters::{BuildImageOptionsBuilder, PruneImagesOptionsBuilder};
 use futures_util::StreamExt;
 
+use super::Rebuild;
 use super::context::BuildContext;
 use crate::output::{Printer, hinted};
 use crate::runtime::docker::engine::{Engine, EngineContext, if_there};
@@ -25,6 +26,7 @@ pub(crate) struct Recipe<'a> {
     pub dockerfile: &'a str,
     pub context: BuildContext,
     pub arguments: HashMap<String, String>,
+    pub rebuild: Rebuild,
 }
 
 /// Whether the image is there and was built from this context.
@@ -45,6 +47,8 @@ pub(crate) async fn build(engine: &Engine, printer: &Printer, recipe: Recipe<'_>
         .labels(&HashMap::from([(SOURCE_LABEL.to_owned(), recipe.context.digest())]))
         // The host's own way out: its name server, its routes, a proxy on its loopback.
         .networkmode("host")
+        // The engine's cache would give back the packages of the last time.
+        .nocache(recipe.rebuild == Rebuild::Always)
         .rm(true)
         .forcerm(true)
         .build();
@@ -61,10 +65,11 @@ pub(crate) async fn build(engine: &Engine, printer: &Printer, recipe: Recipe<'_>
         if let Some(message) = event.error_detail.and_then(|detail| detail.message) {
             return Err(failed(recipe.what, &last_lines, &message));
         }
-        for line in event.stream.iter().flat_map(|text| text.lines()).filter(|line| !line.trim().is_empty()) {
-            step.say(format!("Building {}: {}", recipe.what, short(line)));
-            printer.detail(line);
-            last_lines.push_back(line.to_owned());
+        for line in event.stream.iter().flat_map(|text| text.lines()).map(plain).filter(|line| !line.trim().is_empty())
+        {
+            step.say(format!("Building {}: {}", recipe.what, short(&line)));
+            printer.detail(&line);
+            last_lines.push_back(line);
             if last_lines.len() > SHOWN_LINES {
                 last_lines.pop_front();
             }
@@ -85,12 +90,20 @@ pub(crate) async fn remove_replaced(engine: &Engine) -> Result<()> {
 }
 
 fn failed(what: &str, last_lines: &VecDeque<String>, message: &str) -> anyhow::Error {
-    let lines: Vec<_> = last_lines.iter().map(String::as_str).collect();
-    let failure = anyhow!("{}\n{}", message.trim(), lines.join("\n")).context(format!("cannot build {what}"));
-    hinted(
-        failure,
-        "the lines above are the build's last; packages come from Debian's mirrors: check network and proxy",
-    )
+    let lines: Vec<_> = last_lines.iter().map(|line| format!("  {line}")).collect();
+    // The engine repeats the whole command, which may fill a screen, before it says how that ended.
+    let ending = message.trim().rsplit_once("' returned ").map(|(_, code)| format!("a command returned {code}"));
+    let reason = ending.unwrap_or_else(|| message.trim().to_owned());
+    let failure =
+        anyhow!("{reason}; the build said last:\n{}", lines.join("\n")).context(format!("cannot build {what}"));
+    hinted(failure, "packages come from Debian's mirrors: check network and proxy, then repeat the command")
+}
+
+/// Without the colours that the engine puts around complaints.
+fn plain(line: &str) -> String {
+    let mut pieces = line.split('\u{1b}');
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |text, piece| text + piece.split_once('m').map_or(piece, |(_, rest)| rest))
 }
 
 /// The proxies of this process, under the names that every Dockerfile knows without declaring them.
@@ -107,4 +120,25 @@ fn proxies() -> HashMap<String, String> {
 
 fn short(line: &str) -> String {
     line.trim().chars().take(60).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::report;
+
+    #[test]
+    fn tells_a_failed_build_by_its_end_and_not_by_its_command() {
+        let lines = VecDeque::from([plain("\u{1b}[91mE: Unable to locate package p\u{1b}[0m")]);
+        let message = "The command '/bin/sh -c apt-get install p' returned a non-zero code: 100";
+        let report = report(&failed("the Postgres image", &lines, message));
+        assert!(
+            report.starts_with(
+                "error: cannot build the Postgres image\ncaused by: a command returned a non-zero code: 100;"
+            ),
+            "{report}"
+        );
+        assert!(report.contains("\n  E: Unable to locate package p\n"), "{report}");
+        assert!(!report.contains("/bin/sh"), "{report}");
+    }
 }

@@ -91,7 +91,14 @@ impl<'a> Workshop<'a> {
         }
         let base = base::ensure(self.engine, self.printer, &self.registry).await?;
         let arguments = HashMap::from([("BASE_IMAGE".to_owned(), base.to_owned())]);
-        let recipe = Recipe { tag: POSTGRES, what: "the Postgres image", dockerfile: "Dockerfile", context, arguments };
+        let recipe = Recipe {
+            tag: POSTGRES,
+            what: "the Postgres image",
+            dockerfile: "Dockerfile",
+            context,
+            arguments,
+            rebuild: self.rebuild,
+        };
         build::build(self.engine, self.printer, recipe).await?;
         Ok(POSTGRES)
     }
@@ -120,7 +127,7 @@ impl<'a> Workshop<'a> {
         let base = base::ensure(self.engine, self.printer, &self.registry).await?;
         let mut arguments = HashMap::from([("BASE_IMAGE".to_owned(), base.to_owned())]);
         arguments.extend(rust_image.map(|image| ("RUST_IMAGE".to_owned(), image.to_owned())));
-        let recipe = Recipe { tag, what: "the server's image", dockerfile, context, arguments };
+        let recipe = Recipe { tag, what: "the server's image", dockerfile, context, arguments, rebuild: self.rebuild };
         build::build(self.engine, self.printer, recipe).await?;
         remove_replaced(self.engine).await
     }
