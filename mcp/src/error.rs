@@ -137,7 +137,10 @@ mod tests {
 
     #[test]
     fn says_how_to_search_without_a_project() {
-        let error = ToolError::Store(StoreError::UnknownProject { name: "widgts".to_owned() });
+        let error = ToolError::Store(StoreError::UnknownProject {
+            name: "widgts".to_owned(),
+            known: "widgets, gadgets".to_owned(),
+        });
         let text = error.text();
         assert!(text.contains("no project is called `widgts`") && text.contains("leave `project` out"), "{text}");
     }

@@ -100,10 +100,17 @@ pub async fn record(
                 occurred_at: at,
             };
             let Some(id) = tool_calls::insert(connection, new).await? else { return Ok(Recorded::Known) };
-            documents::index(connection, &entry(DocumentKind::Call, id.0), &text_of(call)).await?;
+            if !is_recall(&call.tool_name) {
+                documents::index(connection, &entry(DocumentKind::Call, id.0), &text_of(call)).await?;
+            }
             Ok(Recorded::Stored)
         }
     }
+}
+
+/// A call of our own tools. It is kept like any other, but what it found must not be found again as if it were news.
+fn is_recall(tool_name: &str) -> bool {
+    tool_name.starts_with("mcp__") && tool_name.contains("agent-memory__")
 }
 
 /// A prompt's document holds its answer too, and either may come first: the row is read back.

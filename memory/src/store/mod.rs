@@ -32,8 +32,8 @@ pub enum StoreError {
     Database(#[from] sqlx::Error),
     #[error("a job could not be enqueued")]
     Queue(#[from] QueueError),
-    #[error("no project is called `{name}`")]
-    UnknownProject { name: String },
+    #[error("no project is called `{name}`; known are {known}")]
+    UnknownProject { name: String, known: String },
     #[error("`{field}` is empty")]
     Empty { field: &'static str },
 }

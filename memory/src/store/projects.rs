@@ -49,9 +49,21 @@ pub async fn find_by_name(connection: &mut PgConnection, name: &str) -> Result<V
            order by id"#,
         name,
     )
-    .fetch_all(connection)
+    .fetch_all(&mut *connection)
     .await?;
-    if found.is_empty() { Err(StoreError::UnknownProject { name: name.to_owned() }) } else { Ok(found) }
+    if found.is_empty() {
+        return Err(StoreError::UnknownProject { name: name.to_owned(), known: known_names(connection).await? });
+    }
+    Ok(found)
+}
+
+/// The names of the newest projects, for whoever asked for one that is not there.
+async fn known_names(connection: &mut PgConnection) -> Result<String, StoreError> {
+    const MOST: i64 = 12;
+    let names = sqlx::query_scalar!("select name from mem_projects order by id desc limit $1", MOST)
+        .fetch_all(connection)
+        .await?;
+    Ok(if names.is_empty() { "none yet".to_owned() } else { names.join(", ") })
 }
 
 /// A project that is known by nothing but the name somebody gave it.

@@ -1,7 +1,10 @@
 //! Where the run's Postgres comes from: one that was named, else a container, else the embedded one.
 
+use std::collections::HashMap;
+
 use anyhow::{Context, Result, bail};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
+use testcontainers::bollard::models::{HostConfig, PortBinding};
 use testcontainers::core::{IntoContainerPort, WaitFor};
 use testcontainers::runners::AsyncRunner;
 use testcontainers::{ContainerAsync, GenericImage, ImageExt};
@@ -69,6 +72,7 @@ async fn container() -> Result<Source> {
         // The official image first runs a server without a network to set itself up.
         .with_wait_for(WaitFor::message_on_stderr("listening on IPv4 address"))
         .with_env_var("POSTGRES_PASSWORD", &password)
+        .with_host_config_modifier(only_on_loopback)
         .with_cmd(["postgres", "-c", MAX_CONNECTIONS, "-c", "fsync=off"])
         .start()
         .await
@@ -80,6 +84,13 @@ async fn container() -> Result<Source> {
     })
     .await?;
     Ok(Source::Container { url, image, container: Box::new(container) })
+}
+
+/// By default an engine publishes a port on every address of the machine.
+fn only_on_loopback(config: &mut HostConfig) {
+    let binding = PortBinding { host_ip: Some("127.0.0.1".to_owned()), host_port: None };
+    config.publish_all_ports = Some(false);
+    config.port_bindings = Some(HashMap::from([("5432/tcp".to_owned(), Some(vec![binding]))]));
 }
 
 async fn embedded(because: String) -> Result<Source> {
