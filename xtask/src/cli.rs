@@ -193,11 +193,18 @@ pub struct BenchHookArgs {
 #[derive(Debug, Subcommand)]
 pub enum TrainCommand {
     /// Make a dataset from the journal
-    Dataset {
-        /// Only count what could become training rows
-        #[arg(long)]
-        dry_run: bool,
-    },
+    Dataset(DatasetArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct DatasetArgs {
+    /// Only count what could become training rows
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[cfg(test)]

@@ -27,6 +27,8 @@ pub enum Source {
 impl Source {
     pub async fn start() -> Result<Self> {
         if let Some(url) = settings::get(settings::DATABASE_URL) {
+            let reached = PgConnection::connect(&url).await;
+            reached.with_context(|| format!("connecting to the Postgres that {} names", settings::DATABASE_URL))?;
             return Ok(Self::Given { url });
         }
         match container().await {

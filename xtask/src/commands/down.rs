@@ -23,7 +23,8 @@ pub(super) async fn run(arguments: DownArgs, home: &Home, printer: &Printer) -> 
     let alone = Lock::acquire(&layout::lock_file(home), printer).await?;
     let step = printer.step("Stopping agent-memory");
     runtime::stop(&installation, home, printer).await?;
-    step.done("Stopped agent-memory; no process and no port of it is left,");
+    step.done("Stopped agent-memory");
+    printer.note("No process and no port of it is left");
     // Else the next session's hook would start what the operator has stopped; `up` leaves the file behind again.
     files::remove(&home.start_command_file())?;
     if arguments.purge {

@@ -43,6 +43,6 @@ pub async fn run(command: Command, printer: &Printer) -> Result<()> {
         Command::Ci => ci::run(printer).await,
         Command::Prepare(arguments) => prepare::run(&arguments, printer).await,
         Command::Bench(BenchCommand::Hook(arguments)) => bench::hook(&arguments, printer).await,
-        Command::Train(TrainCommand::Dataset { dry_run }) => train::dataset(dry_run, &home).await,
+        Command::Train(TrainCommand::Dataset(arguments)) => train::dataset(&arguments, &home).await,
     }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::cli::JsonArgs;
 use crate::health::{self, Health};
 use crate::journal;
-use crate::output::{Printer, human_bytes, human_duration};
+use crate::output::{Printer, headline, human_bytes, human_duration};
 use crate::runtime::{self, Installation, ServiceState};
 
 pub(super) async fn run(arguments: &JsonArgs, home: &Home, printer: &Printer) -> Result<()> {
@@ -62,7 +62,7 @@ impl Status {
                 status.linkage_ratio = counts.linkage_ratio();
                 status.journal = Some(counts);
             }
-            Err(error) => status.journal_trouble = Some(error.root_cause().to_string()),
+            Err(error) => status.journal_trouble = Some(headline(&error)),
         }
         Ok(status)
     }
@@ -79,7 +79,7 @@ impl Status {
         }
         row(&mut text, "database", &installation.database);
         match &self.server {
-            Some(health) => tell_health(&mut text, health),
+            Some(health) => tell_health(&mut text, health, &installation.embedding_model),
             None => row(&mut text, "model", &installation.embedding_model),
         }
         let _ = writeln!(text);
@@ -92,8 +92,9 @@ impl Status {
     }
 }
 
-fn tell_health(text: &mut String, health: &Health) {
-    let model = health.embedding.model.as_deref().unwrap_or("no model");
+fn tell_health(text: &mut String, health: &Health, installed_model: &str) {
+    // The server names its model once it has loaded it.
+    let model = health.embedding.model.as_deref().unwrap_or(installed_model);
     let message = health.embedding.message.as_deref().map(|message| format!(": {message}")).unwrap_or_default();
     row(text, "model", &format!("{model}, {}{message}", health.embedding.state));
     let count = |number: Option<i64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());

@@ -41,6 +41,12 @@ pub fn report(error: &anyhow::Error) -> String {
     text
 }
 
+/// A failure in one line, without its hints: for a row in a table.
+pub fn headline(error: &anyhow::Error) -> String {
+    let mut layers = error.chain().map(ToString::to_string);
+    layers.find(|layer| !layer.starts_with(HINT)).unwrap_or_default()
+}
+
 const HINT: &str = "hint: ";
 
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressDrawTarget};
 
-pub use failure::{HintExt, hinted, report};
+pub use failure::{HintExt, headline, hinted, report};
 pub use step::Step;
 
 /// How much of the conversation is wanted.

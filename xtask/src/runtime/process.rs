@@ -94,7 +94,8 @@ impl Process {
 
 fn refresh(which: ProcessesToUpdate<'_>) -> System {
     let mut system = System::new();
-    let what = ProcessRefreshKind::nothing().with_exe(UpdateKind::Always);
+    // Without its tasks: each thread would be counted as a process.
+    let what = ProcessRefreshKind::nothing().with_exe(UpdateKind::Always).without_tasks();
     system.refresh_processes_specifics(which, true, what);
     system
 }
@@ -118,6 +119,22 @@ mod tests {
         found[0].stop(Duration::from_secs(5)).await.unwrap();
         assert!(!found[0].is_running());
         child.wait().await.unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn takes_no_thread_for_a_process() {
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || receiver.recv().is_err());
+        let threads = std::fs::read_dir("/proc/self/task").unwrap();
+        let threads: Vec<u32> =
+            threads.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse().unwrap()).collect();
+        assert!(threads.len() > 1);
+        let mut found = Process::all_of(&std::env::current_exe().unwrap());
+        found.retain(|process| threads.contains(&process.id));
+        assert_eq!(found.iter().map(|process| process.id).collect::<Vec<_>>(), [std::process::id()]);
+        drop(sender);
+        assert!(thread.join().unwrap());
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::install::layout::PROGRAMS;
 use crate::install::model::{MODEL_FILES, library_name};
 use crate::install::pins::Target;
 use crate::journal;
+use crate::output::headline;
 use crate::runtime::{self, Installation, RuntimeKind, ServiceStatus};
 
 const UP: &str = "cargo xtask up";
@@ -30,7 +31,7 @@ pub(super) async fn all(home: &Home) -> Vec<Finding> {
             let message = format!("nothing is installed in `{}`", home.root().display());
             return vec![Finding::fail("home", message, UP)];
         }
-        Err(error) => return vec![Finding::fail("home", format!("{error:#}"), UP)],
+        Err(error) => return vec![Finding::fail("home", headline(&error), UP)],
     };
     let health = health::fetch(installation.address).await.ok();
     let mut findings = vec![folder(home), secrets(home), programs(home, &installation), start_command(home)];
@@ -103,7 +104,7 @@ async fn services(installation: &Installation, home: &Home) -> Vec<Finding> {
                 }
             })
             .collect(),
-        Err(error) => vec![Finding::fail("services", format!("{error:#}"), UP)],
+        Err(error) => vec![Finding::fail("services", headline(&error), UP)],
     }
 }
 
@@ -113,7 +114,7 @@ async fn journal(home: &Home) -> Finding {
             db.close().await;
             Finding::ok("database", "reachable from here, with the installed URL")
         }
-        Err(error) => Finding::fail("database", error.root_cause().to_string(), UP),
+        Err(error) => Finding::fail("database", headline(&error), UP),
     }
 }
 
@@ -192,7 +193,7 @@ fn agents(home: &Home) -> Finding {
             Finding::warn("agents", "Claude Code is registered in part, or with another installation", REGISTER)
         }
         Ok(Completeness::Absent) => Finding::warn("agents", "Claude Code is not registered", REGISTER),
-        Err(error) => Finding::fail("agents", format!("{error:#}"), REGISTER),
+        Err(error) => Finding::fail("agents", headline(&error), REGISTER),
     }
 }
 
