@@ -19,6 +19,8 @@ create table mem_search_index (
     occurred_at timestamptz not null,
     lexemes tsvector not null,
     lexemes_in_context tsvector,
+    -- Raised with every change of the text, so that a vector of the old text is never written over the new one's place.
+    revision integer not null default 0,
     embedding vector(768),
     embedding_model_id integer
         constraint mem_search_index_embedding_model_fkey references mem_embedding_models (id),

@@ -93,6 +93,7 @@ fn store_hint(error: &StoreError) -> &'static str {
         StoreError::UnknownProject { .. } => {
             "leave `project` out to search all projects (each hit names its own), or give the repository's name, remote or folder"
         }
+        StoreError::AmbiguousProject { .. } => "name the project by its remote or its folder",
         StoreError::Empty { .. } => "give it a text: what is inside <private> is never kept",
         StoreError::Database(database) => {
             #[allow(

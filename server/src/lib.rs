@@ -49,8 +49,10 @@ pub(crate) struct App {
 /// newer than this program, a database without pgvector.
 pub async fn serve(config: Config, listener: TcpListener, shutdown: CancellationToken) -> anyhow::Result<()> {
     let db = memory::store::connect_lazily(&config.database_url).context("reading the database URL")?;
+    // Connections of its own: searches must never hold up an agent.
+    let journal = memory::store::connect_lazily(&config.database_url).context("reading the database URL")?;
     let tasks = TaskTracker::new();
-    let (writer, write_loop) = Writer::new(db.clone());
+    let (writer, write_loop) = Writer::new(journal);
     let app = App {
         database: Database::default(),
         embedder: Embedder::over(config.models.clone()),

@@ -29,8 +29,9 @@ pub(crate) async fn health(State(app): State<App>) -> Json<Value> {
         EmbedState::Ready { model } => json!({ "state": "ready", "model": model }),
         EmbedState::Unavailable { message } => json!({ "state": "unavailable", "message": message }),
     };
-    let well = database["state"] == "up" && embedding["state"] != "unavailable";
     let queue = database.get("queue").cloned().unwrap_or_default();
+    let set_aside = spool.is_none_or(|spool| spool.rejected > 0) || queue["dead"].as_i64().is_some_and(|dead| dead > 0);
+    let well = database["state"] == "up" && embedding["state"] != "unavailable" && !set_aside;
     let mut database = database;
     if let Some(members) = database.as_object_mut() {
         members.remove("queue");

@@ -15,7 +15,7 @@ use crate::error::ApiError;
 use crate::router::MAX_BODY_BYTES;
 use crate::writer::WriteError;
 
-/// A larger event is answered after its commit: writing it twice would take longer than waiting.
+/// A larger event is read on a thread of its own and answered after its commit.
 const MAX_HELD_BYTES: usize = 256 * 1024;
 
 /// Takes one event in. 204 comes after its commit; 202, for who prefers not to wait for that (RFC 7240), when the event lies in
@@ -28,12 +28,13 @@ pub(crate) async fn record_event(
 ) -> Result<StatusCode, ApiError> {
     let agent: Agent = agent.parse()?;
     let body = whole(body)?;
-    let envelope = Envelope::parse(&body, Some(agent), Utc::now()).inspect_err(|error| {
+    let Arrived { reading, holdable } = parse(agent, Wish::of(&headers), body.clone()).await.inspect_err(|error| {
         app.counters.count_malformed();
-        tracing::warn!(reason = %error, body_bytes = body.len(), "dropped a body that is no event");
+        // What our own hook sent came from an agent; it may be told apart one day.
+        let kept = body.starts_with(b"{\"envelope\"") && app.spool.set_aside(&body).is_ok();
+        tracing::warn!(reason = %error, body_bytes = body.len(), kept, "a body is no event");
     })?;
-    let holdable = holdable(&headers, &envelope, &body);
-    let event = match read(envelope) {
+    let event = match reading {
         Reading::Kept(event) => *event,
         Reading::Ignored { event, reason } => {
             app.counters.count_ignored(&event);
@@ -61,12 +62,41 @@ pub(crate) async fn record_event(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The name under which the spool would hold the event, if its sender would rather not wait. A bare event has no envelope
-/// that the spool could keep.
-fn holdable(headers: &HeaderMap, envelope: &Envelope, body: &Bytes) -> Option<String> {
-    let prefers = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
-    let no_wait = prefers.flat_map(|value| value.split(',')).any(|value| value.trim() == "respond-async");
-    (no_wait && envelope.event.is_some() && body.len() <= MAX_HELD_BYTES).then(|| envelope.spool_name())
+/// An event as it came, and the name under which the spool may hold it until its commit.
+struct Arrived {
+    reading: Reading,
+    holdable: Option<String>,
+}
+
+/// Reads a body; a large one on a thread where that holds up nobody.
+async fn parse(agent: Agent, wish: Wish, body: Bytes) -> Result<Arrived, ApiError> {
+    if body.len() <= MAX_HELD_BYTES {
+        return parse_now(agent, wish, &body);
+    }
+    // Writing it twice would take longer than waiting.
+    tokio::task::spawn_blocking(move || parse_now(agent, Wish::Commit, &body)).await.map_err(|_| ApiError::Internal)?
+}
+
+fn parse_now(agent: Agent, wish: Wish, body: &[u8]) -> Result<Arrived, ApiError> {
+    let envelope = Envelope::parse(body, Some(agent), Utc::now())?;
+    // A bare event has no envelope that the spool could keep.
+    let holdable = (wish == Wish::Safety && envelope.event.is_some()).then(|| envelope.spool_name());
+    Ok(Arrived { reading: read(envelope), holdable })
+}
+
+/// What a sender waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    Commit,
+    Safety,
+}
+
+impl Wish {
+    fn of(headers: &HeaderMap) -> Self {
+        let preferences = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+        let no_wait = preferences.flat_map(|value| value.split(',')).any(|value| value.trim() == "respond-async");
+        if no_wait { Self::Safety } else { Self::Commit }
+    }
 }
 
 fn refused(error: &WriteError) -> ApiError {

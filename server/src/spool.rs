@@ -9,15 +9,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
-use memory::event::{Envelope, Reading, read};
+use memory::event::{Envelope, EnvelopeError, Reading, read};
 use tokio_util::sync::CancellationToken;
 
 use crate::counters::Counters;
-use crate::writer::{WriteError, Writer};
+use crate::writer::{Enqueued, WriteError, Writer};
 
 const INTERVAL: Duration = Duration::from_secs(2);
-/// Files in hand at once: they share commits, and a 20 MB one among them does not fill the memory.
+/// Files in hand at once: they share commits.
 const BATCH: usize = 32;
+/// And no more of them than this, though one may be larger.
+const BATCH_BYTES: usize = 8 * 1024 * 1024;
 /// What starts so is being written; a hook that was killed in the middle of it leaves it so.
 const UNFINISHED: &str = ".tmp-";
 /// No hook writes for longer.
@@ -45,13 +47,6 @@ pub(crate) struct SpoolState {
     pub(crate) rejected: usize,
 }
 
-/// What became of one file.
-enum Drained {
-    Gone,
-    /// The database is away; the file stays.
-    Kept,
-}
-
 impl Spool {
     pub(crate) fn at(folder: PathBuf) -> Self {
         Self { folder, held: Arc::default() }
@@ -60,7 +55,7 @@ impl Spool {
     /// Keeps an envelope until its commit, so that it outlives this process: it is not synced to the disk, for the commit
     /// follows within milliseconds and is.
     pub(crate) fn hold(&self, name: String, body: &[u8]) -> io::Result<Held> {
-        let unfinished = self.folder.join(format!("{UNFINISHED}server-{name}"));
+        let unfinished = self.folder.join(format!("{UNFINISHED}{name}-{}", std::process::id()));
         // Before the file has its name, or the drain might see it first.
         let held = Held { spool: self.clone(), name };
         self.held_names().insert(held.name.clone());
@@ -107,64 +102,140 @@ impl Spool {
         }
     }
 
-    /// Drains what is there; returns how many files are gone.
+    /// Drains what is there, in the order of the names; returns how many files are gone. A file that cannot be dealt with is left
+    /// where it is and does not hold up the others.
     async fn drain(&self, writer: &Writer, counters: &Counters) -> io::Result<usize> {
+        let spool = self.clone();
+        let files = tokio::task::spawn_blocking(move || spool.ready()).await.map_err(io::Error::other)??;
         let mut gone = 0;
-        adopt_abandoned(&self.folder)?;
-        let mut files = envelopes(&self.folder)?;
-        files.retain(|file| !self.is_held(file));
-        for files in files.chunks(BATCH) {
-            let drained = join_all(files.iter().map(|file| self.drain_file(file, writer, counters))).await;
-            let kept = drained.iter().filter(|drained| matches!(drained, Ok(Drained::Kept))).count();
-            gone += files.len() - kept;
-            drained.into_iter().collect::<io::Result<Vec<_>>>()?;
-            if kept > 0 {
+        let mut files = files.into_iter().peekable();
+        while files.peek().is_some() {
+            let mut taken = Vec::new();
+            let mut bytes = 0;
+            while taken.len() < BATCH && bytes < BATCH_BYTES {
+                let Some(file) = files.next() else { break };
+                match self.take(&file, writer, counters).await {
+                    Ok(Taken { fate, size }) => {
+                        bytes += size;
+                        taken.push((file, fate));
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(error) => complain(&file, &error),
+                }
+            }
+            let results = join_all(taken.into_iter().map(|(file, fate)| self.settle(file, fate, counters))).await;
+            gone += results.iter().filter(|settled| **settled == Settled::Gone).count();
+            if results.contains(&Settled::Away) {
                 break;
             }
         }
         Ok(gone)
     }
 
-    async fn drain_file(&self, file: &Path, writer: &Writer, counters: &Counters) -> io::Result<Drained> {
-        let body = match tokio::fs::read(file).await {
-            Ok(body) => body,
-            // Another server on the same spool was quicker.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Drained::Gone),
-            Err(error) => return Err(error),
-        };
-        let envelope = match Envelope::parse(&body, None, chrono::Utc::now()) {
-            Ok(envelope) => envelope,
+    /// Files to be drained, oldest first.
+    fn ready(&self) -> io::Result<Vec<PathBuf>> {
+        adopt_abandoned(&self.folder)?;
+        let mut files = envelopes(&self.folder)?;
+        files.retain(|file| !self.is_held(file));
+        Ok(files)
+    }
+
+    /// Reads a file and gives its event its place in the queue for the commit: one file after the other, for that is their order.
+    async fn take(&self, file: &Path, writer: &Writer, counters: &Counters) -> io::Result<Taken> {
+        let body = tokio::fs::read(file).await?;
+        let size = body.len();
+        let parsed = tokio::task::spawn_blocking(move || Envelope::parse(&body, None, chrono::Utc::now()).map(read));
+        let fate = match parsed.await.map_err(io::Error::other)? {
+            // A newer hook or another agent: a later version of this program will know it.
+            Err(EnvelopeError::UnknownAgent(_) | EnvelopeError::Version(_)) => Fate::Left,
             Err(error) => {
                 counters.count_malformed();
-                return self.reject(file, &error.to_string()).await;
+                Fate::Unreadable(error.to_string())
             }
+            Ok(Reading::Ignored { event, .. }) => {
+                counters.count_ignored(&event);
+                Fate::Done
+            }
+            Ok(Reading::Kept(event)) => writer.enqueue(*event).await.map_or(Fate::Left, Fate::Enqueued),
         };
-        match read(envelope) {
-            Reading::Ignored { event, .. } => counters.count_ignored(&event),
-            Reading::Kept(event) => match writer.write(*event).await {
-                Ok(recorded) => counters.count_recorded(recorded),
-                Err(WriteError::Away) => return Ok(Drained::Kept),
-                Err(WriteError::Refused(reason)) => return self.reject(file, &reason).await,
+        Ok(Taken { fate, size })
+    }
+
+    /// Waits for the commit, then deletes the file, or sets it aside.
+    async fn settle(&self, file: PathBuf, fate: Fate, counters: &Counters) -> Settled {
+        let unreadable = match fate {
+            Fate::Left => return Settled::Left,
+            Fate::Done => None,
+            Fate::Unreadable(reason) => Some(reason),
+            Fate::Enqueued(enqueued) => match enqueued.committed().await {
+                Ok(recorded) => {
+                    counters.count_recorded(recorded);
+                    None
+                }
+                Err(WriteError::Away) => return Settled::Away,
+                Err(WriteError::Refused(reason)) => Some(reason),
             },
-        }
-        match tokio::fs::remove_file(file).await {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(Drained::Gone),
+        };
+        let settled = match unreadable {
+            None => tokio::fs::remove_file(&file).await,
+            Some(reason) => self.reject(&file, &reason).await,
+        };
+        match settled {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                complain(&file, &error);
+                Settled::Left
+            }
+            _ => Settled::Gone,
         }
     }
 
-    async fn reject(&self, file: &Path, reason: &str) -> io::Result<Drained> {
+    async fn reject(&self, file: &Path, reason: &str) -> io::Result<()> {
         let folder = self.rejected();
         tokio::fs::create_dir_all(&folder).await?;
         let name = file.file_name().unwrap_or_default();
         tokio::fs::rename(file, folder.join(name)).await?;
         tracing::error!(spool.file = %name.to_string_lossy(), reason, "set a spool file aside that cannot be stored");
-        Ok(Drained::Gone)
+        Ok(())
+    }
+
+    /// Keeps a body that is no event where a person can look at it.
+    pub(crate) fn set_aside(&self, body: &[u8]) -> io::Result<()> {
+        let folder = self.rejected();
+        std::fs::create_dir_all(&folder)?;
+        let name = format!("{:020}-{}.json", chrono::Utc::now().timestamp_micros(), uuid::Uuid::new_v4());
+        create_private(&folder.join(name)).and_then(|mut file| io::Write::write_all(&mut file, body))
     }
 
     fn rejected(&self) -> PathBuf {
         self.folder.join("rejected")
     }
+}
+
+/// A file that was read.
+struct Taken {
+    fate: Fate,
+    size: usize,
+}
+
+enum Fate {
+    Enqueued(Enqueued),
+    /// There is nothing in it that is kept.
+    Done,
+    Unreadable(String),
+    Left,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Settled {
+    Gone,
+    Left,
+    /// The database is away, for the other files too.
+    Away,
+}
+
+fn complain(file: &Path, error: &io::Error) {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    tracing::error!(spool.file = %name, error = error as &dyn std::error::Error, "a spool file cannot be drained");
 }
 
 impl Held {
@@ -198,8 +269,17 @@ fn adopt_abandoned(folder: &Path) -> io::Result<()> {
         let written = entry.metadata().and_then(|metadata| metadata.modified());
         let is_old =
             written.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|age| age > ABANDONED_AFTER));
-        if is_old && rest.ends_with(".json") {
-            std::fs::rename(entry.path(), folder.join(rest))?;
+        if !is_old {
+            continue;
+        }
+        let adopted = if rest.ends_with(".json") {
+            std::fs::rename(entry.path(), folder.join(rest))
+        } else {
+            // A server's own: it was never acknowledged, so its hook has kept the event.
+            std::fs::remove_file(entry.path())
+        };
+        if let Err(error) = adopted {
+            complain(&entry.path(), &error);
         }
     }
     Ok(())
@@ -209,6 +289,7 @@ fn adopt_abandoned(folder: &Path) -> io::Result<()> {
 fn envelopes(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = std::fs::read_dir(folder)?
         .filter_map(Result::ok)
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
         .map(|entry| entry.path())
         .filter(|path| {
             path.extension().is_some_and(|extension| extension == "json")
@@ -253,12 +334,13 @@ mod tests {
     #[test]
     fn adopts_only_what_was_abandoned() {
         let (folder, _) = spool();
-        for name in [".tmp-1-a.json", ".tmp-2-b.json", "3-c.json"] {
+        for name in [".tmp-1-a.json", ".tmp-2-b.json", "3-c.json", ".tmp-4-d.json-77"] {
             std::fs::write(folder.path().join(name), "{}").unwrap();
         }
-        let old = SystemTime::now() - 2 * ABANDONED_AFTER;
-        let file = std::fs::File::options().append(true).open(folder.path().join(".tmp-1-a.json")).unwrap();
-        file.set_modified(old).unwrap();
+        for name in [".tmp-1-a.json", ".tmp-4-d.json-77"] {
+            let file = std::fs::File::options().append(true).open(folder.path().join(name)).unwrap();
+            file.set_modified(SystemTime::now() - 2 * ABANDONED_AFTER).unwrap();
+        }
         adopt_abandoned(folder.path()).unwrap();
         let mut names = names(folder.path());
         names.sort();

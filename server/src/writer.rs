@@ -12,6 +12,8 @@ use tokio::sync::{mpsc, oneshot};
 const MAX_BATCH: usize = 64;
 /// Events that wait; when there are more, requests wait to be taken in.
 const MAX_WAITING: usize = 1024;
+/// How often a transaction that stood in another's way is tried again at once.
+const MAX_CONFLICTS: u32 = 3;
 /// A database that takes longer than this for a batch counts as away.
 const DEADLINE: Duration = Duration::from_secs(10);
 
@@ -84,40 +86,64 @@ fn session_of(pending: &Pending) -> (&'static str, &str) {
     (pending.event.agent.as_str(), &pending.event.session)
 }
 
-/// Stores a batch in one transaction. If the database refuses one event, each gets a transaction of its own.
-async fn store(db: &Db, projects: &mut ProjectCache, events: Vec<Event>) -> Vec<Result<Recorded, WriteError>> {
-    match attempt(db, projects, events.clone()).await {
-        Ok(recorded) => recorded.into_iter().map(Ok).collect(),
-        Err(WriteError::Refused(_)) if events.len() > 1 => {
-            let mut results = Vec::with_capacity(events.len());
-            for event in events {
-                results.push(attempt(db, projects, vec![event]).await.map(|mut recorded| recorded.remove(0)));
-            }
-            results
-        }
-        Err(error) => vec![Err(error); events.len()],
+/// Stores a batch in one transaction. If one of its events is refused or takes too long, the halves are tried alone, so that
+/// the others do not share its fate.
+async fn store(db: &Db, projects: &mut ProjectCache, mut events: Vec<Event>) -> Vec<Result<Recorded, WriteError>> {
+    let count = events.len();
+    let failure = match attempt(db, projects, events.clone()).await {
+        Ok(recorded) => return recorded.into_iter().map(Ok).collect(),
+        Err(failure) => failure,
+    };
+    if count > 1 && !matches!(failure, Failure::Away(_)) {
+        let second = events.split_off(count / 2);
+        let mut results = Box::pin(store(db, projects, events)).await;
+        results.extend(Box::pin(store(db, projects, second)).await);
+        return results;
     }
+    let error = match failure {
+        Failure::Refused(error) => {
+            tracing::error!(error = &error as &dyn std::error::Error, "the database refused an event");
+            WriteError::Refused(error.to_string())
+        }
+        Failure::Slow => {
+            tracing::warn!(
+                deadline_ms = DEADLINE.as_millis() as u64,
+                "the database is too slow; the event stays in the spool"
+            );
+            WriteError::Away
+        }
+        Failure::Away(error) => {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, events = count, "the database is away; events stay in the spool");
+            WriteError::Away
+        }
+    };
+    vec![Err(error); count]
 }
 
-async fn attempt(db: &Db, projects: &mut ProjectCache, events: Vec<Event>) -> Result<Vec<Recorded>, WriteError> {
-    let count = events.len();
-    let stored = tokio::time::timeout(DEADLINE, transaction(db, projects, events)).await;
-    let error = match stored {
-        Ok(Ok(recorded)) => return Ok(recorded),
-        Ok(Err(error)) => Some(error),
-        Err(_) => None,
-    };
-    // A project that this transaction made is gone with it.
-    projects.clear();
-    match error {
-        Some(error) if !error.is_transient() => {
-            tracing::error!(error = &error as &dyn std::error::Error, events = count, "the database refused events");
-            Err(WriteError::Refused(error.to_string()))
+/// Why a transaction came to nothing.
+enum Failure {
+    /// It is about the values: the same event fails again.
+    Refused(StoreError),
+    Slow,
+    /// It is about the database: any event would fail.
+    Away(StoreError),
+}
+
+async fn attempt(db: &Db, projects: &mut ProjectCache, events: Vec<Event>) -> Result<Vec<Recorded>, Failure> {
+    let mut conflicts = 0;
+    loop {
+        let stored = tokio::time::timeout(DEADLINE, transaction(db, projects, events.clone())).await;
+        if let Ok(Ok(recorded)) = stored {
+            return Ok(recorded);
         }
-        error => {
-            let error = error.as_ref().map(|error| error as &dyn std::error::Error);
-            tracing::warn!(error, events = count, "the database is away; the hooks keep their events in the spool");
-            Err(WriteError::Away)
+        // A project that this transaction made is gone with it.
+        projects.clear();
+        match stored {
+            Ok(Err(error)) if error.is_conflict() && conflicts < MAX_CONFLICTS => conflicts += 1,
+            Ok(Err(error)) if error.is_transient() => return Err(Failure::Away(error)),
+            Ok(Err(error)) => return Err(Failure::Refused(error)),
+            _ => return Err(Failure::Slow),
         }
     }
 }

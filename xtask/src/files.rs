@@ -145,7 +145,7 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-fn replace(path: &Path, mode: Mode, fill: impl FnOnce(&mut File) -> io::Result<()>) -> Result<()> {
+fn replace(path: &Path, mode: Mode, content: impl FnOnce(&mut File) -> io::Result<()>) -> Result<()> {
     let temporary = temporary_beside(path);
     let written = (|| {
         // Created anew, never followed: the folder may belong to an account that root lends Postgres to.
@@ -154,7 +154,7 @@ fn replace(path: &Path, mode: Mode, fill: impl FnOnce(&mut File) -> io::Result<(
             _ => {}
         }
         let mut file = options(mode).write(true).create_new(true).open(&temporary)?;
-        fill(&mut file)?;
+        content(&mut file)?;
         file.sync_all()?;
         drop(file);
         fs::rename(&temporary, path)

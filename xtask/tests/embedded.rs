@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use memory::store;
-use xtask::files;
 use xtask::output::{Printer, Verbosity};
 use xtask::runtime::embedded::{self, InstalledPostgres, Postgres};
 use xtask::runtime::{ServiceStatus, postgres_url};
@@ -59,13 +58,12 @@ async fn an_installed_server_keeps_its_data_and_its_address_from_start_to_start(
         process.stop(Duration::ZERO).await.unwrap();
     }
     postgres.stop().await.unwrap();
-    let data = postgres.folders()[0].join("data");
+    let data = postgres.data_folder();
     std::fs::write(data.join("postmaster.pid"), format!("{}\n{}\n", std::process::id(), data.display())).unwrap();
     assert_eq!(postgres.state().status, ServiceStatus::Stopped, "this test is no Postgres");
     assert_eq!(postgres.start().await.unwrap(), first);
 
     postgres.stop().await.unwrap();
-    for folder in postgres.folders() {
-        files::remove(&folder).unwrap();
-    }
+    postgres.remove().unwrap();
+    assert!(!data.exists());
 }

@@ -4,18 +4,21 @@
 
 use serde_json::Value;
 
-/// Postgres refuses a tsvector over 1 MB; this much text stays below it whatever it holds.
-const MAX_INDEXED_BYTES: usize = 128 * 1024;
+/// Making a tsvector of this much text takes about 0.1 s at worst, and it stays far below Postgres' limit of 1 MB.
+const MAX_INDEXED_BYTES: usize = 48 * 1024;
+/// What of a call's input counts: the content of a written file must not crowd out what the call gave back.
+const MAX_INPUT_BYTES: usize = 24 * 1024;
 
 /// The text of a prompt and the answer it got.
 pub fn prompt_text(prompt: Option<&str>, answer: Option<&str>) -> String {
     [prompt, answer].into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
-/// The text of a tool call: its tool, its whole input, what it gave back, and the error if it failed.
+/// The text of a tool call: its tool, what it was asked, the error if it failed, and what it gave back.
 pub fn call_text(tool_name: &str, input: &Value, output: Option<&str>, error: Option<&str>) -> String {
-    let mut text = String::from(tool_name);
-    push_leaves(&mut text, input);
+    let mut leaves = String::new();
+    push_leaves(&mut leaves, input);
+    let mut text = format!("{tool_name}{}", head(&leaves, MAX_INPUT_BYTES));
     for part in [error, output].into_iter().flatten() {
         text.push('\n');
         text.push_str(part);
@@ -51,8 +54,7 @@ pub fn headline(text: &str) -> String {
 /// The text that goes to `to_tsvector`: the original, and the words inside its code identifiers, so that `parse_config`,
 /// `parseConfig` and `parse config` find each other.
 pub fn searchable(text: &str) -> String {
-    let end = (0..=text.len().min(MAX_INDEXED_BYTES)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
-    let text = &text[..end];
+    let text = head(text, MAX_INDEXED_BYTES);
     let mut out = String::from(text);
     for token in text.split(|c: char| !(c.is_alphanumeric() || "_-./:".contains(c))) {
         let words = identifier_words(token);
@@ -64,6 +66,12 @@ pub fn searchable(text: &str) -> String {
         }
     }
     out
+}
+
+/// At most so many bytes of a text, cut at a character.
+fn head(text: &str, limit_bytes: usize) -> &str {
+    let end = (0..=text.len().min(limit_bytes)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+    &text[..end]
 }
 
 /// `recall::SearchRequest`, `searchRequest` and `search_request` all give `search` and `request` among their words.
@@ -128,6 +136,8 @@ mod tests {
     fn holds_the_whole_input_of_a_call() {
         let text = call_text("Bash", &json!({"command": "cargo test", "timeout": 5}), Some("ok"), None);
         assert_eq!(text, "Bash\ncargo test 5\nok");
+        let long = call_text("Write", &json!({"content": "x".repeat(100_000)}), Some("done"), Some("no space"));
+        assert!(long.ends_with("\nno space\ndone") && long.len() < 32 * 1024);
     }
 
     #[test]

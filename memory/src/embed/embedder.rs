@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fastembed::{InitOptionsUserDefined, Pooling, TextEmbedding, TokenizerFiles, UserDefinedEmbeddingModel};
+use sha2::{Digest as _, Sha256};
+use tokio::sync::Semaphore;
 
 use super::QueryVector;
 use super::model_folder::ModelFolder;
@@ -16,6 +18,8 @@ const THREADS: usize = 1;
 const MAX_TOKENS: usize = 256;
 /// Characters beyond this cannot be among the first [`MAX_TOKENS`] tokens of ordinary text, and tokenizing them costs.
 const MAX_CHARS: usize = 8 * MAX_TOKENS;
+/// Callers that wait for the model on a thread of their own; more wait without one.
+const MAX_WAITING: usize = 4;
 /// How long a failed load is believed.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
 
@@ -62,6 +66,7 @@ struct Inner {
     models: PathBuf,
     slot: Mutex<Slot>,
     state: Mutex<EmbedState>,
+    turns: Semaphore,
 }
 
 enum Slot {
@@ -79,7 +84,12 @@ impl Embedder {
     /// An embedder over a models folder; touches nothing yet.
     pub fn over(models: PathBuf) -> Self {
         Self {
-            inner: Arc::new(Inner { models, slot: Mutex::new(Slot::Empty), state: Mutex::new(EmbedState::Unloaded) }),
+            inner: Arc::new(Inner {
+                models,
+                slot: Mutex::new(Slot::Empty),
+                state: Mutex::new(EmbedState::Unloaded),
+                turns: Semaphore::new(MAX_WAITING),
+            }),
         }
     }
 
@@ -100,6 +110,7 @@ impl Embedder {
     }
 
     async fn embed(&self, texts: Vec<String>) -> Result<(String, Vec<Vec<f32>>), EmbedError> {
+        let _turn = self.inner.turns.acquire().await.map_err(|error| EmbedError::Run(error.to_string()))?;
         let inner = Arc::clone(&self.inner);
         tokio::task::spawn_blocking(move || inner.embed(&texts))
             .await
@@ -154,7 +165,11 @@ impl Inner {
             special_tokens_map_file: folder.read("special_tokens_map.json")?,
             tokenizer_config_file: folder.read("tokenizer_config.json")?,
         };
-        let files = UserDefinedEmbeddingModel::new(folder.read("model.onnx")?, tokenizer).with_pooling(Pooling::Mean);
+        let weights = folder.read("model.onnx")?;
+        // A model that is replaced under the same name makes other vectors.
+        let digest: [u8; 32] = Sha256::digest(&weights).into();
+        let name = format!("{}@{:02x}{:02x}{:02x}{:02x}", folder.name, digest[0], digest[1], digest[2], digest[3]);
+        let files = UserDefinedEmbeddingModel::new(weights, tokenizer).with_pooling(Pooling::Mean);
         let options = InitOptionsUserDefined::new()
             .with_environment(environment)
             .with_max_length(MAX_TOKENS)
@@ -167,12 +182,12 @@ impl Inner {
             return Err(EmbedError::TooManyDimensions { dimensions });
         }
         tracing::info!(
-            embedding.model = folder.name,
+            embedding.model = name,
             embedding.dimensions = dimensions,
             duration_ms = started.elapsed().as_millis() as u64,
             "loaded the embedding model"
         );
-        Ok(Loaded { name: folder.name, model })
+        Ok(Loaded { name, model })
     }
 }
 

@@ -41,6 +41,7 @@ impl EmbedDocuments {
     async fn embed(&self, jobs: &[Job]) -> Result<(), JobError> {
         let ids = jobs.iter().map(document_of).collect::<Result<Vec<_>, _>>()?;
         let mut connection = self.db.acquire().await.map_err(store::StoreError::from)?;
+        let revisions = store::revisions(&mut connection, &ids).await?;
         let documents = store::document_texts(&mut connection, &ids).await?;
         // No connection is held while the model runs.
         drop(connection);
@@ -51,7 +52,11 @@ impl EmbedDocuments {
         let (model, vectors) = self.embedder.embed_documents(texts).await?;
         let dimensions = vectors.first().map_or(0, Vec::len);
         let model_id = store::embedding_model(&self.db, &model, dimensions).await?;
-        store::set_embeddings(&self.db, model_id, ids.into_iter().zip(vectors).collect()).await?;
+        let embedded = ids.into_iter().zip(vectors).filter_map(|(id, vector)| {
+            let revision = *revisions.get(&id)?;
+            Some(store::Embedded { id, revision, vector })
+        });
+        store::set_embeddings(&self.db, model_id, embedded.collect()).await?;
         Ok(())
     }
 }

@@ -3,14 +3,14 @@
 
 use serde_json::Value;
 
-use super::text::{Capped, MAX_INPUT_STRING_BYTES, MAX_OUTPUT_BYTES, MAX_PROMPT_BYTES, cap_json};
+use super::text::{Capped, MAX_OUTPUT_BYTES, MAX_PROMPT_BYTES, cap_input};
 use super::{Envelope, Event, EventKind, Outcome, Reading, Subagent, ToolCall, lenient, output};
 use crate::project::Checkout;
 
 pub(super) fn read(envelope: Envelope) -> Reading {
     let name = lenient::string(&envelope.payload, "hook_event_name").or_else(|| envelope.event.clone());
     let Some(name) = name else { return ignored("", "no event name") };
-    let Some(session) = lenient::string(&envelope.payload, "session_id") else {
+    let Some(session) = lenient::id(&envelope.payload, "session_id") else {
         return ignored(&name, "no session id");
     };
 
@@ -24,7 +24,7 @@ pub(super) fn read(envelope: Envelope) -> Reading {
         },
         "UserPromptSubmit" => match lenient::string(payload, "prompt") {
             Some(prompt) => EventKind::PromptSubmitted {
-                prompt_id: lenient::string(payload, "prompt_id").unwrap_or(fallback_id),
+                prompt_id: lenient::id(payload, "prompt_id").unwrap_or(fallback_id),
                 prompt: Capped::new(&prompt, MAX_PROMPT_BYTES),
                 source: lenient::string(payload, "source"),
             },
@@ -44,7 +44,7 @@ pub(super) fn read(envelope: Envelope) -> Reading {
         }
         "Stop" => {
             let answer = lenient::string(payload, "last_assistant_message");
-            match (lenient::string(payload, "prompt_id"), answer) {
+            match (lenient::id(payload, "prompt_id"), answer) {
                 (Some(prompt_id), Some(answer)) => {
                     EventKind::TurnEnded { prompt_id, answer: Capped::new(&answer, MAX_PROMPT_BYTES) }
                 }
@@ -66,21 +66,21 @@ fn ignored(event: &str, reason: &'static str) -> Reading {
 }
 
 fn tool_call(payload: &mut Value, fallback_id: String, outcome: Outcome) -> Option<ToolCall> {
-    let tool_name = lenient::string(payload, "tool_name")?;
+    let tool_name = lenient::id(payload, "tool_name")?;
     let mut input = lenient::take(payload, "tool_input").unwrap_or_else(|| Value::Object(serde_json::Map::new()));
-    let input_cut = cap_json(&mut input, MAX_INPUT_STRING_BYTES);
+    let input_cut = cap_input(&mut input);
     let response = lenient::take(payload, "tool_response").unwrap_or_default();
     let output = output::preview(&response);
     let output_cut = output.as_ref().and_then(|capped| capped.truncated_at_bytes);
     Some(ToolCall {
-        tool_use_id: lenient::string(payload, "tool_use_id").unwrap_or(fallback_id),
-        prompt_id: lenient::string(payload, "prompt_id"),
+        tool_use_id: lenient::id(payload, "tool_use_id").unwrap_or(fallback_id),
+        prompt_id: lenient::id(payload, "prompt_id"),
         tool_name,
         input,
         output_preview: output.map(|capped| capped.text),
         outcome,
         duration_ms: lenient::integer(payload, "duration_ms").filter(|ms| *ms >= 0),
-        subagent: lenient::string(payload, "agent_id")
+        subagent: lenient::id(payload, "agent_id")
             .map(|id| Subagent { id, kind: lenient::string(payload, "agent_type") }),
         commit_sha: response.pointer("/gitOperation/commit/sha").and_then(Value::as_str).map(str::to_owned),
         truncated_at_bytes: input_cut.max(output_cut),

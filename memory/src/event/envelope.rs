@@ -4,11 +4,10 @@
 //! behind this file sees one form.
 
 use chrono::{DateTime, Utc};
-use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Agent, UnknownAgent, lenient};
+use super::{Agent, UnknownAgent, lenient, text};
 use crate::project::GitCheckout;
 
 /// The namespace of ids that are derived from an event's bytes.
@@ -34,25 +33,18 @@ pub enum EnvelopeError {
     NotAnObject,
     #[error("the envelope is of version {0}, this program reads version 1")]
     Version(i64),
+    #[error("the envelope of `{named}` was sent as one of `{sent_as}`")]
+    OtherAgent { named: Agent, sent_as: Agent },
     #[error("the envelope's member `{0}` is missing or not of its type")]
     Member(&'static str),
     #[error(transparent)]
     UnknownAgent(#[from] UnknownAgent),
 }
 
-#[derive(Deserialize)]
-struct WireGit {
-    root: Option<String>,
-    common_dir: Option<String>,
-    remote_url: Option<String>,
-    branch: Option<String>,
-    head: Option<String>,
-}
-
 impl Envelope {
     /// Reads a request's body or a spool file. `agent` names who posted a bare event, and must agree with an envelope.
     pub fn parse(body: &[u8], agent: Option<Agent>, now: DateTime<Utc>) -> Result<Self, EnvelopeError> {
-        let mut value: Value = serde_json::from_slice(body)?;
+        let mut value = parse_json(body)?;
         if !value.is_object() {
             return Err(EnvelopeError::NotAnObject);
         }
@@ -67,20 +59,21 @@ impl Envelope {
         let text = |name: &'static str| lenient::string(&value, name).ok_or(EnvelopeError::Member(name));
         let event_id = text("event_id")?.parse().map_err(|_| EnvelopeError::Member("event_id"))?;
         let named: Agent = text("agent")?.parse()?;
+        if let Some(sent_as) = agent.filter(|agent| *agent != named) {
+            return Err(EnvelopeError::OtherAgent { named, sent_as });
+        }
         let occurred_at_us =
             lenient::integer(&value, "occurred_at_us").ok_or(EnvelopeError::Member("occurred_at_us"))?;
         let occurred_at =
             DateTime::from_timestamp_micros(occurred_at_us).ok_or(EnvelopeError::Member("occurred_at_us"))?;
         let event = lenient::string(&value, "event");
         let cwd = lenient::string(&value, "cwd");
-        let git = lenient::take(&mut value, "git")
-            .and_then(|git| serde_json::from_value::<WireGit>(git).ok())
-            .and_then(GitCheckout::from_wire);
+        let git = value.get("git").and_then(GitCheckout::from_wire);
         let payload = lenient::take(&mut value, "payload").ok_or(EnvelopeError::Member("payload"))?;
         if !payload.is_object() {
             return Err(EnvelopeError::Member("payload"));
         }
-        Ok(Self { event_id, agent: agent.unwrap_or(named), event, occurred_at, cwd, git, payload })
+        Ok(Self { event_id, agent: named, event, occurred_at, cwd, git, payload })
     }
 
     /// The file that holds this envelope in the spool: names sort by the time of their events.
@@ -88,20 +81,32 @@ impl Envelope {
         format!("{:020}-{}.json", self.occurred_at.timestamp_micros(), self.event_id)
     }
 
-    /// The same bytes get the same id, so that an agent's retry is no second event.
+    /// The same bytes in the same minute get the same id: that is an agent's retry, while the same words an hour later
+    /// are a new event.
     fn around_bare(payload: Value, body: &[u8], agent: Agent, now: DateTime<Utc>) -> Self {
-        let event_id = Uuid::new_v5(&BARE_EVENT_NAMESPACE, body);
+        let minute = (now.timestamp() / 60).to_le_bytes();
+        let event_id = Uuid::new_v5(&BARE_EVENT_NAMESPACE, &[&minute, body].concat());
         let cwd = lenient::string(&payload, "cwd");
         Self { event_id, agent, event: None, occurred_at: now, cwd, git: None, payload }
     }
 }
 
 impl GitCheckout {
-    fn from_wire(wire: WireGit) -> Option<Self> {
-        let root = wire.root.filter(|root| !root.is_empty())?;
-        let common_dir = wire.common_dir.unwrap_or_else(|| format!("{root}/.git"));
-        Some(Self { root, common_dir, remote_url: wire.remote_url, branch: wire.branch, head: wire.head })
+    fn from_wire(git: &Value) -> Option<Self> {
+        let root = lenient::string(git, "root")?;
+        let common_dir = lenient::string(git, "common_dir").unwrap_or_else(|| format!("{root}/.git"));
+        let [remote_url, branch, head] = ["remote_url", "branch", "head"].map(|name| lenient::string(git, name));
+        Some(Self { root, common_dir, remote_url, branch, head })
     }
+}
+
+/// JSON as agents write it. An agent that cuts a text in the middle of an emoji sends half of it as an escape, which is no
+/// JSON to a strict reader; the half is replaced, so that the rest of the event is kept.
+fn parse_json(body: &[u8]) -> Result<Value, serde_json::Error> {
+    serde_json::from_slice(body).or_else(|error| match text::without_lone_surrogates(body) {
+        Some(mended) => serde_json::from_slice(&mended),
+        None => Err(error),
+    })
 }
 
 #[cfg(test)]
@@ -142,8 +147,25 @@ mod tests {
     #[test]
     fn gives_the_same_bare_event_the_same_id() {
         let body = br#"{"session_id":"s","hook_event_name":"Stop"}"#;
-        let read = || Envelope::parse(body, Some(Agent::ClaudeCode), Utc::now()).unwrap().event_id;
-        assert_eq!(read(), read());
+        let now = DateTime::from_timestamp(1_795_968_300, 0).unwrap();
+        let read = |now| Envelope::parse(body, Some(Agent::ClaudeCode), now).unwrap().event_id;
+        assert_eq!(read(now), read(now + chrono::TimeDelta::seconds(5)));
+        assert_ne!(read(now), read(now + chrono::TimeDelta::hours(1)));
+    }
+
+    #[test]
+    fn keeps_an_event_in_which_an_emoji_was_cut_in_half() {
+        let body = br#"{"session_id":"s","hook_event_name":"Stop","last_assistant_message":"cut \ud83d here, whole \ud83d\ude00"}"#;
+        let read = Envelope::parse(body, Some(Agent::ClaudeCode), Utc::now()).unwrap();
+        assert_eq!(read.payload["last_assistant_message"], "cut \u{fffd} here, whole \u{1f600}");
+    }
+
+    #[test]
+    fn keeps_what_is_readable_of_a_checkout() {
+        let mut value = envelope();
+        value["git"]["branch"] = json!(7);
+        let git = parse(&value).unwrap().git.unwrap();
+        assert_eq!((git.root.as_str(), git.branch), ("/w", None));
     }
 
     #[test]

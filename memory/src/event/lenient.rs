@@ -2,8 +2,15 @@
 
 use serde_json::Value;
 
+use super::text;
+
 pub(super) fn string(object: &Value, name: &str) -> Option<String> {
-    object.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+    object.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(text::without_nul)
+}
+
+/// A string that names something, short enough for an index.
+pub(super) fn id(object: &Value, name: &str) -> Option<String> {
+    string(object, name).map(text::bounded_id)
 }
 
 pub(super) fn integer(object: &Value, name: &str) -> Option<i64> {

@@ -18,6 +18,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 pub use envelope::{Envelope, EnvelopeError};
+pub(crate) use text::bounded_id;
 pub use text::{Capped, MAX_INPUT_STRING_BYTES, MAX_OUTPUT_BYTES, MAX_PROMPT_BYTES};
 
 use crate::project::Checkout;

@@ -1,6 +1,9 @@
-//! Making text fit for storing: Postgres takes no NUL, and no field may grow without bound.
+//! Making text fit for storing: Postgres takes no NUL, no field may grow without bound, and what is private is never kept.
 
 use serde_json::Value;
+use uuid::Uuid;
+
+use crate::redact;
 
 /// A prompt or answer longer than this keeps its head and tail.
 pub const MAX_PROMPT_BYTES: usize = 256 * 1024;
@@ -8,6 +11,10 @@ pub const MAX_PROMPT_BYTES: usize = 256 * 1024;
 pub const MAX_INPUT_STRING_BYTES: usize = 256 * 1024;
 /// What is kept of a tool's output.
 pub const MAX_OUTPUT_BYTES: usize = 16 * 1024;
+/// What is kept of a tool's whole input.
+pub(super) const MAX_INPUT_BYTES: usize = 1024 * 1024;
+/// Ids stand in indexes, whose entries have a limit of about 2.7 kB.
+const MAX_ID_BYTES: usize = 512;
 
 /// A text that fits, and how long it was if it had to be cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,8 +24,10 @@ pub struct Capped {
 }
 
 impl Capped {
-    /// Keeps the first two thirds and the last third of what fits, with a mark between them.
+    /// Takes out what must never be kept, then keeps the first two thirds and the last third of what fits, with a mark between
+    /// them. In this order, for a cut could take the mark that opens a private part and leave the part.
     pub fn new(text: &str, limit_bytes: usize) -> Self {
+        let text = &*redact::clean(text);
         if text.len() <= limit_bytes {
             return Self { text: without_nul(text), truncated_at_bytes: None };
         }
@@ -30,21 +39,54 @@ impl Capped {
     }
 }
 
+/// Caps a tool's input, string by string and as a whole; returns the length of the largest text that was cut.
+pub(super) fn cap_input(input: &mut Value) -> Option<i64> {
+    let cut = cap_json(input, MAX_INPUT_STRING_BYTES);
+    let size = size_of(input);
+    if size <= MAX_INPUT_BYTES {
+        return cut;
+    }
+    // Many strings rather than a long one: what is left of it as text still says what was asked.
+    *input = Value::String(Capped::new(&input.to_string(), MAX_INPUT_BYTES / 4).text);
+    cut.max(Some(size as i64))
+}
+
+/// About what a value takes as JSON, in bytes.
+fn size_of(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => 2 + items.iter().map(|item| size_of(item) + 1).sum::<usize>(),
+        Value::Object(members) => {
+            2 + members.iter().map(|(name, member)| name.len() + size_of(member) + 4).sum::<usize>()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+    }
+}
+
+/// An id that an index can hold: a longer one keeps its head and gets the digest of the whole.
+pub(crate) fn bounded_id(id: String) -> String {
+    if id.len() <= MAX_ID_BYTES {
+        return id;
+    }
+    let digest = Uuid::new_v5(&Uuid::NAMESPACE_OID, id.as_bytes());
+    format!("{}…{digest}", &id[..floor_char_boundary(&id, MAX_ID_BYTES / 2)])
+}
+
 /// Caps every string in a JSON value, keys included in the cleaning; returns the length of the longest string that was cut.
-pub(super) fn cap_json(value: &mut Value, limit_bytes: usize) -> Option<i64> {
+fn cap_json(value: &mut Value, limit_bytes: usize) -> Option<i64> {
     match value {
         Value::String(text) => {
-            if text.len() <= limit_bytes && !text.contains('\0') {
-                return None;
-            }
             let capped = Capped::new(text, limit_bytes);
             *text = capped.text;
             capped.truncated_at_bytes
         }
         Value::Array(items) => items.iter_mut().filter_map(|item| cap_json(item, limit_bytes)).max(),
         Value::Object(members) => {
-            if members.keys().any(|key| key.contains('\0')) {
-                *members = std::mem::take(members).into_iter().map(|(key, value)| (without_nul(&key), value)).collect();
+            if members.keys().any(|key| redact::clean(&without_nul(key)) != *key) {
+                *members = std::mem::take(members)
+                    .into_iter()
+                    .map(|(key, value)| (redact::clean(&without_nul(&key)).into_owned(), value))
+                    .collect();
             }
             members.values_mut().filter_map(|member| cap_json(member, limit_bytes)).max()
         }
@@ -55,6 +97,50 @@ pub(super) fn cap_json(value: &mut Value, limit_bytes: usize) -> Option<i64> {
 /// Replaces NUL, which neither `text` nor `jsonb` can hold, by the sign for it.
 pub(super) fn without_nul(text: &str) -> String {
     text.replace('\0', "\u{2400}")
+}
+
+/// Replaces escapes of half a surrogate pair by that of the replacement character. `None` if there are none.
+pub(super) fn without_lone_surrogates(json: &[u8]) -> Option<Vec<u8>> {
+    let mut mended = Vec::with_capacity(json.len());
+    let mut at = 0;
+    let mut found = false;
+    while at < json.len() {
+        if json[at] != b'\\' {
+            mended.push(json[at]);
+            at += 1;
+            continue;
+        }
+        // An escape: a pair of halves is kept together, a half alone is replaced.
+        let length = match (surrogate_at(json, at), surrogate_at(json, at + 6)) {
+            (Some(Half::High), Some(Half::Low)) => 12,
+            (Some(_), _) => {
+                found = true;
+                mended.extend_from_slice(b"\\ufffd");
+                at += 6;
+                continue;
+            }
+            (None, _) => 2,
+        };
+        let end = (at + length).min(json.len());
+        mended.extend_from_slice(&json[at..end]);
+        at = end;
+    }
+    found.then_some(mended)
+}
+
+enum Half {
+    High,
+    Low,
+}
+
+fn surrogate_at(json: &[u8], at: usize) -> Option<Half> {
+    let escape = json.get(at..at + 6).filter(|escape| escape.starts_with(b"\\u"))?;
+    let code = u32::from_str_radix(std::str::from_utf8(&escape[2..]).ok()?, 16).ok()?;
+    match code {
+        0xd800..=0xdbff => Some(Half::High),
+        0xdc00..=0xdfff => Some(Half::Low),
+        _ => None,
+    }
 }
 
 fn floor_char_boundary(text: &str, mut at: usize) -> usize {
@@ -96,6 +182,40 @@ mod tests {
         let mut value = json!({"a\0": ["x\0y", "é".repeat(200)], "n": 1});
         assert_eq!(cap_json(&mut value, 100), Some(400));
         assert_eq!(value["a\u{2400}"][0], "x\u{2400}y");
+    }
+
+    #[test]
+    fn keeps_nothing_private_however_it_is_cut() {
+        let text = format!("{}<private>{}</private>{}", "a".repeat(200), "secret ".repeat(200), "z".repeat(200));
+        for limit in (30..2_000).step_by(7) {
+            let capped = Capped::new(&text, limit);
+            assert!(!capped.text.contains("secret"), "{limit}: {}", capped.text);
+        }
+    }
+
+    #[test]
+    fn bounds_an_input_of_many_strings() {
+        let mut input = Value::Array(vec![json!("x".repeat(200_000)); 100]);
+        assert!(cap_input(&mut input).is_some_and(|bytes| bytes > 20_000_000));
+        assert!(size_of(&input) <= MAX_INPUT_BYTES);
+    }
+
+    #[test]
+    fn keeps_long_ids_apart() {
+        let long = |end| bounded_id(format!("{}{end}", "p".repeat(4_000)));
+        assert!(long('a').len() < 400 && long('a') != long('b'));
+        assert_eq!(bounded_id("toolu_1".into()), "toolu_1");
+    }
+
+    #[test]
+    fn mends_only_lone_surrogates() {
+        let mend =
+            |json: &str| without_lone_surrogates(json.as_bytes()).map(|mended| String::from_utf8(mended).unwrap());
+        assert_eq!(mend(r#""a\ud83d""#).as_deref(), Some(r#""a\ufffd""#));
+        assert_eq!(mend(r#""\ude00\ud83d\ude00""#).as_deref(), Some(r#""\ufffd\ud83d\ude00""#));
+        for whole in [r#""\ud83d\ude00""#, r#""\\ud83d""#, r#""\n\u0041""#, r"\", r"\u12"] {
+            assert_eq!(mend(whole), None, "{whole}");
+        }
     }
 
     proptest! {

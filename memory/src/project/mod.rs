@@ -3,6 +3,8 @@
 
 mod remote;
 
+use crate::event::bounded_id;
+
 /// Where an agent worked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Checkout {
@@ -30,6 +32,8 @@ pub struct ProjectIdentity {
     pub root: Option<String>,
     /// The normalised remote, which holds no credentials.
     pub remote_url: Option<String>,
+    /// The key it had before it got its remote.
+    pub former_key: Option<String>,
 }
 
 impl Checkout {
@@ -38,16 +42,18 @@ impl Checkout {
         let main_root = main_checkout(&git.common_dir).unwrap_or(&git.root).to_owned();
         match git.remote_url.as_deref().and_then(remote::normalise) {
             Some(remote) => ProjectIdentity {
-                key: format!("remote:{remote}"),
+                key: bounded_id(format!("remote:{remote}")),
                 name: last_part(&remote),
                 root: Some(main_root),
                 remote_url: Some(remote),
+                former_key: Some(git_key(git)),
             },
             None => ProjectIdentity {
-                key: format!("git:{}", git.common_dir),
+                key: git_key(git),
                 name: last_part(&main_root),
                 root: Some(main_root),
                 remote_url: None,
+                former_key: None,
             },
         }
     }
@@ -59,14 +65,19 @@ impl Checkout {
     }
 }
 
+fn git_key(git: &GitCheckout) -> String {
+    bounded_id(format!("git:{}", git.common_dir))
+}
+
 fn folder_identity(folder: Option<&str>) -> ProjectIdentity {
     let folder = folder.map_or("/", |folder| folder.trim_end_matches(['/', '\\']));
     let folder = if folder.is_empty() { "/" } else { folder };
     ProjectIdentity {
-        key: format!("folder:{folder}"),
+        key: bounded_id(format!("folder:{folder}")),
         name: last_part(folder),
         root: Some(folder.to_owned()),
         remote_url: None,
+        former_key: None,
     }
 }
 

@@ -49,10 +49,12 @@ pub struct Job {
     pub attempts: i32,
 }
 
+/// Enqueues a job. Where one with the same key waits already, that row is locked until the transaction ends, so that no worker
+/// takes it and reads what the transaction is about to change.
 pub async fn enqueue(connection: &mut PgConnection, job: &NewJob) -> Result<(), QueueError> {
     sqlx::query!(
         "insert into mem_observation_queue (kind, payload, dedupe_key) values ($1, $2, $3)
-         on conflict (kind, dedupe_key) where status = 'pending' do nothing",
+         on conflict (kind, dedupe_key) where status = 'pending' do update set payload = excluded.payload",
         job.kind,
         job.payload,
         job.dedupe_key,
@@ -62,8 +64,23 @@ pub async fn enqueue(connection: &mut PgConnection, job: &NewJob) -> Result<(), 
     Ok(())
 }
 
+/// Gives up on jobs whose workers, time and again, never came back: such a job ends its worker.
+async fn bury_lost(db: &Db, kind: &str) -> Result<(), QueueError> {
+    sqlx::query!(
+        "update mem_observation_queue
+         set status = 'dead', locked_until = null, locked_by = null, last_error = 'its worker did not come back'
+         where kind = $1 and status = 'pending' and attempts >= $2 and locked_until < now()",
+        kind,
+        MAX_ATTEMPTS,
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
 /// Takes up to `limit` due jobs of a kind, oldest first, for [`LEASE`].
 async fn claim(db: &Db, worker: &str, kind: &str, limit: i64) -> Result<Vec<Job>, QueueError> {
+    bury_lost(db, kind).await?;
     let jobs = sqlx::query_as!(
         Job,
         r#"with due as (
@@ -102,7 +119,7 @@ async fn fail(db: &Db, worker: &str, ids: &[JobId], error: &str) -> Result<(), Q
         "update mem_observation_queue
          set locked_until = null, locked_by = null, last_error = $3,
              status = case when attempts >= $4 then 'dead' else 'pending' end,
-             run_after = now() + least(interval '1 hour', interval '1 second' * power(2, attempts))
+             run_after = now() + least(interval '1 hour', interval '1 second' * power(2, least(attempts, 12)))
          where id = any($1) and locked_by = $2",
         &ids,
         worker,

@@ -18,9 +18,14 @@ pub(super) async fn by_words(
 ) -> Result<RankedList, RecallError> {
     let (projects, kinds) = parameters(filter);
     let rows = sqlx::query!(
-        r#"with query as (
-               select string_agg(quote_literal(lexeme), ' | ')::tsquery as words
+        // Stop words are in most documents: they would make a query read them all and rank by them. They count only where a query
+        // holds nothing else.
+        r#"with word as (
+               select lexeme, ts_lexize('english_stem', lexeme) = '{}' as is_stop_word
                from unnest(to_tsvector('english', $1) || to_tsvector('simple', $1))
+           ), query as (
+               select string_agg(quote_literal(lexeme), ' | ')::tsquery as words from word
+               where not is_stop_word or not exists (select from word where not is_stop_word)
            )
            select document_kind, document_id
            from mem_search_index, query

@@ -65,6 +65,8 @@ pub fn connect_lazily(url: &str) -> Result<Db, ConnectError> {
                 // Without it a filter can leave an index scan with fewer rows than asked for. pgvector before 0.8 keeps it as
                 // a setting without effect.
                 connection.execute("set hnsw.iterative_scan = 'relaxed_order'").await?;
+                // A caller that gave up leaves its statement running; it must not hold its connection for ever.
+                connection.execute("set statement_timeout = '30s'").await?;
                 Ok(())
             })
         })
@@ -74,10 +76,24 @@ pub fn connect_lazily(url: &str) -> Result<Db, ConnectError> {
 /// Applies what is missing of the migrations, under an advisory lock, so that several programs may do it at once.
 pub async fn migrate(db: &Db) -> Result<(), ConnectError> {
     let known = MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or_default();
-    match MIGRATIONS.run(db).await {
+    // A connection of its own, without our limit for a statement: an index on a large table takes as long as it takes, and so
+    // does another program's migration.
+    let options = db.connect_options();
+    let connection = PgPoolOptions::new()
+        .max_connections(1)
+        .acquire_timeout(ACQUIRE_DEADLINE)
+        .connect_with((*options).clone())
+        .await
+        .map_err(classify)?;
+    let migrated = MIGRATIONS.run(&connection).await;
+    connection.close().await;
+    match migrated {
         Ok(()) => Ok(()),
         Err(sqlx::migrate::MigrateError::VersionMissing(found)) => Err(ConnectError::NewerSchema { found, known }),
         Err(sqlx::migrate::MigrateError::Execute(error)) => Err(classify(error)),
+        Err(sqlx::migrate::MigrateError::ExecuteMigration(error, _)) if error.as_database_error().is_none() => {
+            Err(ConnectError::Unreachable(error))
+        }
         Err(error) if error.to_string().contains("extension \"vector\"") => Err(ConnectError::NoPgvector(error.into())),
         Err(error) => Err(ConnectError::Migration(error)),
     }

@@ -1,5 +1,7 @@
 //! `mem_search_index`: what can be found. Each write enqueues the job that embeds it, in the same transaction.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use pgvector::Vector;
 use sqlx::PgConnection;
@@ -29,7 +31,8 @@ pub(super) async fn index(connection: &mut PgConnection, entry: &Entry, text: &s
         "insert into mem_search_index (document_kind, document_id, project_id, session_id, occurred_at, lexemes)
          values ($1, $2, $3, $4, $5, to_tsvector('english', $6) || to_tsvector('simple', $6))
          on conflict on constraint mem_search_index_pkey do update set
-             lexemes = excluded.lexemes, embedding = null, embedding_model_id = null",
+             lexemes = excluded.lexemes, revision = mem_search_index.revision + 1, embedding = null,
+             embedding_model_id = null, occurred_at = least(mem_search_index.occurred_at, excluded.occurred_at)",
         entry.id.kind.as_str(),
         entry.id.row,
         entry.project as Option<ProjectId>,
@@ -94,11 +97,35 @@ pub async fn document_texts(
     Ok(texts)
 }
 
+/// The revision of each document. Read it before the text that is to be embedded.
+pub async fn revisions(
+    connection: &mut PgConnection,
+    ids: &[DocumentId],
+) -> Result<HashMap<DocumentId, i32>, StoreError> {
+    let kinds: Vec<String> = ids.iter().map(|id| id.kind.as_str().to_owned()).collect();
+    let rows: Vec<i64> = ids.iter().map(|id| id.row).collect();
+    let found = sqlx::query!(
+        "select document_kind, document_id, revision from mem_search_index
+         where (document_kind, document_id) in (select * from unnest($1::text[], $2::bigint[]))",
+        &kinds,
+        &rows,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(found
+        .into_iter()
+        .filter_map(|row| {
+            let kind = row.document_kind.parse().ok()?;
+            Some((DocumentId { kind, row: row.document_id }, row.revision))
+        })
+        .collect())
+}
+
 /// The model's row, made if it is new.
 pub async fn embedding_model(db: &Db, name: &str, dimensions: usize) -> Result<i32, StoreError> {
     let id = sqlx::query_scalar!(
         "insert into mem_embedding_models (name, dimensions) values ($1, $2)
-         on conflict on constraint mem_embedding_models_name_unique do update set dimensions = excluded.dimensions
+         on conflict on constraint mem_embedding_models_name_unique do update set name = excluded.name
          returning id",
         name,
         dimensions as i32,
@@ -108,22 +135,30 @@ pub async fn embedding_model(db: &Db, name: &str, dimensions: usize) -> Result<i
     Ok(id)
 }
 
-/// Writes the vectors of documents, all made by one model.
-pub async fn set_embeddings(db: &Db, model_id: i32, vectors: Vec<(DocumentId, Vec<f32>)>) -> Result<(), StoreError> {
-    let kinds: Vec<String> = vectors.iter().map(|(id, _)| id.kind.as_str().to_owned()).collect();
-    let rows: Vec<i64> = vectors.iter().map(|(id, _)| id.row).collect();
-    let vectors: Vec<Vector> = vectors.into_iter().map(|(_, vector)| padded(vector)).collect();
-    sqlx::query!(
-        "update mem_search_index set embedding = new.embedding, embedding_model_id = $4
-         from unnest($1::text[], $2::bigint[], $3::vector[]) as new (kind, row, embedding)
-         where document_kind = new.kind and document_id = new.row",
-        &kinds,
-        &rows,
-        &vectors as &[Vector],
-        model_id,
-    )
-    .execute(db)
-    .await?;
+/// A document's vector, and the revision of the text that it was made from.
+#[derive(Debug, Clone)]
+pub struct Embedded {
+    pub id: DocumentId,
+    pub revision: i32,
+    pub vector: Vec<f32>,
+}
+
+/// Writes the vectors of documents, all made by one model; not where the text has changed since. One statement each, so that no
+/// two rows are locked at once.
+pub async fn set_embeddings(db: &Db, model_id: i32, embedded: Vec<Embedded>) -> Result<(), StoreError> {
+    for document in embedded {
+        sqlx::query!(
+            "update mem_search_index set embedding = $1, embedding_model_id = $2
+             where document_kind = $3 and document_id = $4 and revision = $5",
+            padded(document.vector) as Vector,
+            model_id,
+            document.id.kind.as_str(),
+            document.id.row,
+            document.revision,
+        )
+        .execute(db)
+        .await?;
+    }
     Ok(())
 }
 

@@ -6,10 +6,9 @@ use sqlx::PgConnection;
 
 use super::{StoreError, documents, projects, prompts, sessions, tool_calls};
 use crate::analyze;
-use crate::event::{Capped, Event, EventKind, Outcome, ToolCall};
+use crate::event::{Event, EventKind, Outcome, ToolCall};
 use crate::ids::{DocumentId, DocumentKind, ProjectId};
 use crate::project::ProjectIdentity;
-use crate::redact;
 
 /// What became of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,9 +46,8 @@ impl ProjectCache {
 pub async fn record(
     connection: &mut PgConnection,
     projects: &mut ProjectCache,
-    mut event: Event,
+    event: Event,
 ) -> Result<Recorded, StoreError> {
-    clean(&mut event.kind);
     let project = projects.resolve(connection, event.checkout.project()).await?;
     let session = sessions::touch(connection, &event, project).await?;
     let entry = |kind, row| documents::Entry {
@@ -82,6 +80,7 @@ pub async fn record(
                 row.prompt_id = &own_id;
             }
             let Some(id) = prompts::submit(connection, row).await? else { return Ok(Recorded::Known) };
+            prompts::renumber(connection, session.id, at).await?;
             index_prompt(connection, &entry(DocumentKind::Prompt, id.0)).await?;
             Ok(Recorded::Stored)
         }
@@ -100,6 +99,7 @@ pub async fn record(
                 occurred_at: at,
             };
             let Some(id) = tool_calls::insert(connection, new).await? else { return Ok(Recorded::Known) };
+            prompts::renumber(connection, session.id, at).await?;
             if !is_recall(&call.tool_name) {
                 documents::index(connection, &entry(DocumentKind::Call, id.0), &text_of(call)).await?;
             }
@@ -127,21 +127,4 @@ fn text_of(call: &ToolCall) -> String {
         Outcome::Failed { error } => Some(error.as_str()),
     };
     analyze::call_text(&call.tool_name, &call.input, call.output_preview.as_deref(), error)
-}
-
-/// Takes out of an event's texts what must never be kept.
-fn clean(kind: &mut EventKind) {
-    let clean_capped = |capped: &mut Capped| capped.text = redact::clean(&capped.text);
-    match kind {
-        EventKind::PromptSubmitted { prompt, .. } => clean_capped(prompt),
-        EventKind::TurnEnded { answer, .. } => clean_capped(answer),
-        EventKind::ToolCalled(call) => {
-            redact::clean_json(&mut call.input);
-            call.output_preview = call.output_preview.take().map(|text| redact::clean(&text));
-            if let Outcome::Failed { error } = &mut call.outcome {
-                *error = redact::clean(error);
-            }
-        }
-        EventKind::SessionStarted { .. } | EventKind::SessionEnded { .. } => {}
-    }
 }

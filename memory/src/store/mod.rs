@@ -16,7 +16,10 @@ mod training;
 
 pub use connect::{ConnectError, Db, connect, connect_lazily, migrate, schema_version};
 pub(crate) use documents::padded;
-pub use documents::{DocumentText, EMBED_DOCUMENT, STORED_DIMENSIONS, document_texts, embedding_model, set_embeddings};
+pub use documents::{
+    DocumentText, EMBED_DOCUMENT, Embedded, STORED_DIMENSIONS, document_texts, embedding_model, revisions,
+    set_embeddings,
+};
 pub use journal::{ProjectCache, Recorded, record};
 pub use observations::{NewObservation, SavedObservation, Source, save as save_observation};
 pub use projects::find_by_name as find_project;
@@ -34,32 +37,41 @@ pub enum StoreError {
     Queue(#[from] QueueError),
     #[error("no project is called `{name}`; known are {known}")]
     UnknownProject { name: String, known: String },
+    #[error("several projects are called `{name}`: {known}")]
+    AmbiguousProject { name: String, known: String },
     #[error("`{field}` is empty")]
     Empty { field: &'static str },
 }
 
 impl StoreError {
-    /// Whether the same call may succeed later: the database is away, restarting, or two transactions met.
+    /// Whether the same call may succeed later: the database is away, read-only, full, or two transactions met.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Database(error) | Self::Queue(QueueError::Database(error)) => is_transient(error),
-            Self::UnknownProject { .. } | Self::Empty { .. } => false,
+            Self::UnknownProject { .. } | Self::AmbiguousProject { .. } | Self::Empty { .. } => false,
+        }
+    }
+
+    /// Whether two transactions stood in each other's way: the same one succeeds when it is tried again at once.
+    pub fn is_conflict(&self) -> bool {
+        match self {
+            Self::Database(sqlx::Error::Database(error))
+            | Self::Queue(QueueError::Database(sqlx::Error::Database(error))) => {
+                error.code().is_some_and(|code| code.starts_with("40"))
+            }
+            _ => false,
         }
     }
 }
 
+/// Only what is about the values that were sent stays wrong: classes 22 data, 23 constraint, 54 limits, and values that
+/// cannot be encoded. Everything else is about the database, and is mended there.
 fn is_transient(error: &sqlx::Error) -> bool {
     match error {
-        sqlx::Error::Io(_)
-        | sqlx::Error::Tls(_)
-        | sqlx::Error::Protocol(_)
-        | sqlx::Error::PoolTimedOut
-        | sqlx::Error::PoolClosed
-        | sqlx::Error::WorkerCrashed => true,
-        // Classes 08 connection, 40 rollback (deadlock, serialisation), 53 resources, 57 shutdown, 58 system, 55 lock.
-        sqlx::Error::Database(error) => error.code().is_some_and(|code| {
-            ["08", "40", "53", "55", "57", "58", "28", "3D"].iter().any(|class| code.starts_with(class))
-        }),
-        _ => false,
+        sqlx::Error::Database(error) => {
+            !error.code().is_some_and(|code| ["22", "23", "54"].iter().any(|class| code.starts_with(class)))
+        }
+        sqlx::Error::Encode(_) | sqlx::Error::RowNotFound => false,
+        _ => true,
     }
 }

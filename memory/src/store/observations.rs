@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::{Db, StoreError, documents, projects};
 use crate::event::{Capped, MAX_PROMPT_BYTES};
 use crate::ids::{DocumentId, DocumentKind, ObservationId, ProjectId};
-use crate::redact;
 
 /// Who wrote a note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,19 +43,19 @@ const MAX_TITLE_CHARS: usize = 120;
 
 /// Saves a note and has it embedded, in one transaction.
 pub async fn save(db: &Db, new: NewObservation) -> Result<SavedObservation, StoreError> {
-    let text = Capped::new(&redact::clean(new.text.trim()), MAX_PROMPT_BYTES).text;
+    let text = Capped::new(new.text.trim(), MAX_PROMPT_BYTES).text;
     if text.trim().is_empty() {
         return Err(StoreError::Empty { field: "text" });
     }
-    let title = new.title.map(|title| redact::clean(title.trim())).filter(|title| !title.is_empty());
+    let title = new.title.map(|title| title.trim().to_owned()).filter(|title| !title.is_empty());
     let title = Capped::new(&title.unwrap_or_else(|| first_line(&text)), 4 * MAX_TITLE_CHARS).text;
 
     let mut tx = db.begin().await?;
     // A note may be the first thing that is known of a project: then the name makes it.
     let project: Option<ProjectId> = match new.project.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
         None => None,
-        Some(name) => Some(match projects::find_by_name(&mut tx, name).await {
-            Ok(found) => found[0],
+        Some(name) => Some(match projects::find_one(&mut tx, name).await {
+            Ok(found) => found,
             Err(StoreError::UnknownProject { .. }) => projects::resolve(&mut tx, &projects::named(name)).await?,
             Err(error) => return Err(error),
         }),

@@ -49,6 +49,48 @@ pub(super) async fn submit(connection: &mut PgConnection, prompt: Prompt<'_>) ->
     Ok(id)
 }
 
+/// Puts the turns of a session, and the calls of each, into the order of their time: an event from the spool may come after
+/// later ones. Does nothing where the newest event came last, which is the rule.
+pub(super) async fn renumber(
+    connection: &mut PgConnection,
+    session: SessionId,
+    arrived: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let is_late = sqlx::query_scalar!(
+        r#"select exists (select from mem_user_prompts where session_id = $1 and occurred_at > $2)
+               or exists (select from mem_tool_calls where session_id = $1 and occurred_at > $2) as "late!""#,
+        session as SessionId,
+        arrived,
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    if !is_late {
+        return Ok(());
+    }
+    sqlx::query!(
+        "update mem_user_prompts prompt set turn_index = ordered.turn_index
+         from (select id, row_number() over (order by occurred_at, id) - 1 as turn_index
+               from mem_user_prompts where session_id = $1) ordered
+         where prompt.id = ordered.id and prompt.turn_index <> ordered.turn_index",
+        session as SessionId,
+    )
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query!(
+        "update mem_tool_calls call set turn_index = ordered.turn_index, turn_subindex = ordered.turn_subindex
+         from (select call.id, prompt.turn_index,
+                      row_number() over (partition by prompt.id order by call.occurred_at, call.id) - 1 as turn_subindex
+               from mem_tool_calls call join mem_user_prompts prompt on prompt.id = call.prev_user_prompt_id
+               where call.session_id = $1) ordered
+         where call.id = ordered.id
+           and (call.turn_index, call.turn_subindex) is distinct from (ordered.turn_index, ordered.turn_subindex)",
+        session as SessionId,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 /// Whether this prompt id is taken by another text: an agent that reuses an id must not cost the person a prompt.
 pub(super) async fn is_another_text(
     connection: &mut PgConnection,

@@ -24,6 +24,8 @@ pub async fn count_trainable(db: &Db) -> Result<Vec<TrainableCount>, StoreError>
            join mem_sessions session on session.id = prompt.session_id
            join mem_projects project on project.id = session.project_id
            where prompt.prompt is not null
+             -- What the agent said to itself is nobody's question.
+             and coalesce(prompt.source, 'user') in ('user', 'sdk')
            group by project.id, project.name, session.model
            order by count(call.id) desc, project.name, session.model"#
     )

@@ -10,7 +10,8 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, anyhow};
-use memory::store;
+use sqlx::migrate::Migrator;
+use sqlx::postgres::PgPool;
 use xshell::{Shell, cmd};
 
 use crate::cli::PrepareArgs;
@@ -19,7 +20,6 @@ use crate::install::build::target_folder;
 use crate::output::{HintExt, Printer, hinted};
 use crate::repository::Repository;
 use crate::runtime::embedded::{self, Postgres};
-use crate::runtime::external::told;
 
 pub(super) async fn run(arguments: &PrepareArgs, printer: &Printer) -> Result<()> {
     let repository = Repository::locate()?;
@@ -53,8 +53,12 @@ pub(super) async fn run(arguments: &PrepareArgs, printer: &Printer) -> Result<()
 type Queries = BTreeMap<String, String>;
 
 async fn describe(repository: &Repository, url: &str) -> Result<Queries> {
-    let db = store::connect(url).await.map_err(told)?;
-    let migrated = store::migrate(&db).await.map_err(told);
+    let db = PgPool::connect(url).await.context("cannot connect to the Postgres for the queries")?;
+    // From the folder, not from this program: it may have been built before the last change there.
+    let folder = repository.root().join("migrations");
+    let mut migrator = Migrator::new(folder.as_path()).await.context("cannot read the migrations")?;
+    migrator.dangerous_set_table_name("mem_schema_migrations");
+    let migrated = migrator.run(&db).await;
     db.close().await;
     migrated.context("the migrations do not run on an empty database")?;
     let (root, url) = (repository.root().to_owned(), url.to_owned());

@@ -1,7 +1,7 @@
 //! What the operator sees: data on stdout, conversation on stderr, progress only where a person watches.
 //!
-//! Commands get a [`Printer`] and never write by themselves. How a failure is told is in [`failure`], how a running
-//! step is shown in [`step`].
+//! Commands get a [`Printer`] and never write by themselves. How a failure is told is in `failure`, how a running
+//! step is shown in `step`.
 
 mod failure;
 mod step;

@@ -134,6 +134,7 @@ pub async fn start(installation: &Installation, home: &Home, printer: &Printer) 
 /// Starts the embedded Postgres, leaves its URL behind, and starts the server. Of the two, what had to be started is
 /// stopped again where the server does not come up.
 pub async fn start_embedded(address: SocketAddr, home: &Home, printer: &Printer) -> Result<()> {
+    Server::of_home(home).check_address(address)?;
     let postgres = InstalledPostgres::of_home(home)?;
     let step = printer.step("Starting Postgres");
     let ran_before = postgres.state().status == ServiceStatus::Running;
@@ -189,9 +190,7 @@ pub async fn stop(installation: &Installation, home: &Home, printer: &Printer) -
 pub async fn purge(installation: &Installation, home: &Home, printer: &Printer) -> Result<()> {
     match installation.runtime {
         RuntimeKind::Docker => docker::purge(&docker::require().await?, home, printer).await,
-        RuntimeKind::Embedded => {
-            InstalledPostgres::of_home(home)?.folders().iter().try_for_each(|folder| files::remove(folder).map(drop))
-        }
+        RuntimeKind::Embedded => InstalledPostgres::of_home(home)?.remove(),
         RuntimeKind::External => Ok(()),
     }
 }

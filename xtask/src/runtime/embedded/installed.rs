@@ -1,6 +1,6 @@
 //! The Postgres of an installation: its port and password stay the same from start to start.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::account::Account;
 use super::cluster::{self, Cluster, Durability};
 use super::program::Program;
-use super::{base, create_base};
+use super::{LENT, base, create_base};
 use crate::files;
 use crate::install::downloads::Downloads;
 use crate::runtime::process::Process;
@@ -85,12 +85,22 @@ impl InstalledPostgres {
         Process::all_of(&self.program.path("postgres"))
     }
 
-    /// The folders that hold its data and programs.
-    pub fn folders(&self) -> Vec<PathBuf> {
-        let mut folders = vec![self.base.clone()];
-        folders.extend(self.settings.parent().map(Path::to_owned));
-        folders.dedup();
-        folders
+    /// Removes its data, its programs and its settings. It must be stopped.
+    pub fn remove(&self) -> Result<()> {
+        files::remove(&self.base)?;
+        if let Some(folder) = self.settings.parent() {
+            files::remove(folder)?;
+        }
+        // A root caller's folder for all homes goes with the last of them.
+        if let Account::Other { .. } = self.program.account() {
+            drop(std::fs::remove_dir(LENT));
+        }
+        Ok(())
+    }
+
+    /// Where its data lies.
+    pub fn data_folder(&self) -> PathBuf {
+        self.base.join("data")
     }
 
     /// After a crash: the children of a server that is gone end by themselves, or are ended; its pid file goes, because
