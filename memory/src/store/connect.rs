@@ -3,8 +3,8 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use sqlx::Executor as _;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
 
 /// The journal's database: a pool of connections.
 pub type Db = PgPool;
@@ -50,7 +50,13 @@ impl ConnectError {
 /// Opens a pool and makes sure that Postgres answers.
 pub async fn connect(url: &str) -> Result<Db, ConnectError> {
     let db = connect_lazily(url)?;
-    db.acquire().await.map_err(classify)?;
+    // Alone first: a pool would go on trying, and then say no more than that it waited in vain.
+    let options = db.connect_options();
+    let connection = match tokio::time::timeout(ACQUIRE_DEADLINE, options.connect()).await {
+        Ok(connected) => connected.map_err(classify)?,
+        Err(_) => return Err(ConnectError::Unreachable(sqlx::Error::PoolTimedOut)),
+    };
+    connection.close().await.map_err(classify)?;
     Ok(db)
 }
 
@@ -85,6 +91,15 @@ pub async fn migrate(db: &Db) -> Result<(), ConnectError> {
         .connect_with((*options).clone())
         .await
         .map_err(classify)?;
+    // Before the first table, so that a database that cannot hold ours is left as it was.
+    let available: bool =
+        sqlx::query_scalar("select exists (select from pg_available_extensions where name = 'vector')")
+            .fetch_one(&connection)
+            .await
+            .map_err(classify)?;
+    if !available {
+        return Err(ConnectError::NoPgvector("the server does not offer it".into()));
+    }
     let migrated = MIGRATIONS.run(&connection).await;
     connection.close().await;
     match migrated {

@@ -52,12 +52,13 @@ fn the_hook_depends_on_nothing() {
 }
 
 #[test]
-fn only_memory_and_tests_speak_to_the_database() {
+fn only_memory_speaks_to_the_database() {
     let found = dependencies();
     let speakers: Vec<_> = found
         .iter()
         .filter(|(_, used)| used.iter().any(|used| used == "sqlx"))
         .map(|(name, _)| name.as_str())
         .collect();
-    assert_eq!(speakers, ["memory", "tests"]);
+    // Tests look into the journal; `xtask prepare` runs the migrations as they stand on the disk.
+    assert_eq!(speakers, ["memory", "tests", "xtask"]);
 }

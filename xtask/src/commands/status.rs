@@ -30,6 +30,8 @@ struct Status {
     /// `null` where nothing is installed.
     installation: Option<Installation>,
     services: Vec<ServiceState>,
+    /// Why nothing is known of the services.
+    services_trouble: Option<String>,
     /// What the server says of itself; `null` where none answers.
     server: Option<Health>,
     /// `null` where the database does not answer; `journal_trouble` then says why.
@@ -44,6 +46,7 @@ impl Status {
             home: home.root().display().to_string(),
             installation: Installation::read(home)?,
             services: Vec::new(),
+            services_trouble: None,
             server: None,
             journal: None,
             linkage_ratio: None,
@@ -55,7 +58,10 @@ impl Status {
             health::fetch(installation.address),
             journal::stats(home)
         );
-        status.services = services?;
+        match services {
+            Ok(found) => status.services = found,
+            Err(error) => status.services_trouble = Some(headline(&error)),
+        }
         status.server = server.ok();
         match journal {
             Ok(counts) => {
@@ -76,6 +82,9 @@ impl Status {
         let _ = writeln!(text, "agent-memory {version}, {runtime}, in {}\n", self.home);
         for service in &self.services {
             row(&mut text, service.name, &format!("{}   {}", service.status, service.detail));
+        }
+        if let Some(trouble) = &self.services_trouble {
+            row(&mut text, "services", trouble);
         }
         row(&mut text, "database", &installation.database);
         match &self.server {
@@ -174,6 +183,7 @@ mod tests {
                 installed_at: DateTime::UNIX_EPOCH,
             }),
             services: vec![ServiceState { name: "server", status: ServiceStatus::Stopped, detail: String::new() }],
+            services_trouble: None,
             server: None,
             linkage_ratio: stats.linkage_ratio(),
             journal: Some(stats),

@@ -167,8 +167,17 @@ pub async fn start_server(address: SocketAddr, home: &Home, printer: &Printer) -
 /// Stops everything, and fails if a process or a port is left.
 pub async fn stop(installation: &Installation, home: &Home, printer: &Printer) -> Result<()> {
     if installation.runtime == RuntimeKind::Docker {
-        return docker::down(&docker::require().await?, home, printer).await.map(drop);
+        docker::down(&docker::require().await?, home, printer).await?;
+    } else {
+        stop_processes(installation, home).await?;
     }
+    if TcpStream::connect_timeout(&installation.address, Duration::from_millis(200)).is_ok() {
+        bail!("something still answers at {}, and it is no process of ours", installation.address);
+    }
+    Ok(())
+}
+
+async fn stop_processes(installation: &Installation, home: &Home) -> Result<()> {
     let server = Server::of_home(home);
     server.stop().await?;
     let mut left = server.processes();
@@ -179,9 +188,6 @@ pub async fn stop(installation: &Installation, home: &Home, printer: &Printer) -
     }
     if let Some(process) = left.first() {
         bail!("process {} of `{}` is still there", process.id, process.program().display());
-    }
-    if TcpStream::connect_timeout(&installation.address, Duration::from_millis(200)).is_ok() {
-        bail!("something still answers at {}, and it is no process of ours", installation.address);
     }
     Ok(())
 }
