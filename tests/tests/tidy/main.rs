@@ -1,6 +1,8 @@
 //! Rules of the house that no compiler checks: how long files are, who depends on whom, what is documented, and that
 //! applied migrations stay as they were.
 
+#![allow(clippy::unwrap_used, reason = "all of this is a test")]
+
 mod dependencies;
 mod documentation;
 mod migrations;
