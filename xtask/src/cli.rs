@@ -185,6 +185,10 @@ pub struct BenchHookArgs {
     #[arg(long, default_value_t = 300)]
     pub rounds: usize,
 
+    /// Also write the figures into docs/benchmarks.md
+    #[arg(long)]
+    pub write: bool,
+
     /// Print JSON
     #[arg(long)]
     pub json: bool,

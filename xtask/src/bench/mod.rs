@@ -1,3 +1,4 @@
 //! Measurements of our own programs. Starting what they measure is the command's part.
 
 pub(crate) mod hook;
+pub(crate) mod record;

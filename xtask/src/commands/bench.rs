@@ -8,6 +8,7 @@ use memory::home::Home;
 use uuid::Uuid;
 
 use crate::bench::hook::{self, HookBench, Parameters};
+use crate::bench::record;
 use crate::cli::BenchHookArgs;
 use crate::files;
 use crate::install::{build, layout};
@@ -29,6 +30,9 @@ pub(super) async fn hook(arguments: &BenchHookArgs, printer: &Printer) -> Result
         printer.data(serde_json::to_string_pretty(&measured).context("cannot write the measurement as JSON")?);
     } else {
         printer.data(&measured);
+    }
+    if arguments.write {
+        record::record("hook", &measured.to_string(), printer)?;
     }
     if !measured.meets_its_limits() {
         bail!("the hook costs more than it may");
