@@ -46,7 +46,8 @@ impl Home {
     }
 
     pub(crate) fn locate_in(around: &Surroundings, platform: Platform) -> Option<Self> {
-        if let Some(root) = &around.agent_memory_home {
+        // A relative folder would be another one in every working folder.
+        if let Some(root) = around.agent_memory_home.as_ref().filter(|root| Path::new(root).is_absolute()) {
             return Some(Self { root: root.into() });
         }
         if let Some(root) = around.program.as_deref().and_then(installation_around) {
@@ -55,7 +56,8 @@ impl Home {
         let user = around.home.as_ref().map(PathBuf::from);
         let data = match platform {
             Platform::Linux => {
-                around.xdg_data_home.as_ref().map(PathBuf::from).or(user.map(|home| home.join(".local/share")))
+                let xdg = around.xdg_data_home.as_ref().map(PathBuf::from).filter(|folder| folder.is_absolute());
+                xdg.or(user.map(|home| home.join(".local/share")))
             }
             Platform::MacOs => user.map(|home| home.join("Library/Application Support")),
             Platform::Windows => {

@@ -19,6 +19,7 @@ use crate::envelope::Envelope;
 use crate::git::Repository;
 use crate::home::Home;
 use crate::post::{Answer, Outcome, Request};
+use crate::spool::Stay;
 
 /// The whole call for an event that only has to be kept.
 const CAPTURE_DEADLINE: Duration = Duration::from_millis(50);
@@ -58,11 +59,10 @@ fn capture(agent: &str, event: &str, occurred_at: SystemTime) -> Option<()> {
     match post(&home, agent, answer, &envelope, deadline) {
         Outcome::Taken(reply) => print(&reply),
         Outcome::Refused => {}
-        Outcome::Unanswered => {
-            spool::keep(&home.spool(), &envelope).ok()?;
-        }
-        Outcome::Away => {
-            let kept = spool::keep(&home.spool(), &envelope);
+        outcome @ (Outcome::Unanswered | Outcome::Away) => {
+            let stay = if outcome == Outcome::Away { Stay::Long } else { Stay::Short };
+            let kept = spool::keep(&home.spool(), &envelope, stay);
+            // A server may be up and its database down: whoever starts leaves alone what is well.
             if event == "SessionStart" {
                 start::start_services(&home);
             }

@@ -52,7 +52,8 @@ pub(crate) fn post(request: &Request<'_>, deadline: Instant) -> Outcome {
         Err(_) => return Outcome::Unanswered,
     };
     match exchange(&mut TimedStream { stream, deadline }, request) {
-        Ok(Response { status: 200, body }) => Outcome::Taken(body),
+        Ok(Response { is_ours: false, .. }) => Outcome::Unanswered,
+        Ok(Response { status: 200, body, .. }) => Outcome::Taken(body),
         // Committed, or safe in the spool and about to be.
         Ok(Response { status: 204 | 202, .. }) => Outcome::Taken(Vec::new()),
         Ok(Response { status: 400, .. }) => Outcome::Refused,
@@ -68,6 +69,8 @@ fn is_away(kind: io::ErrorKind) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 struct Response {
     status: u16,
+    /// Whether it is our server that answers, and not a program that happens to listen there.
+    is_ours: bool,
     body: Vec<u8>,
 }
 
@@ -147,10 +150,12 @@ fn parse_response(received: &[u8], end: End) -> io::Result<Option<Response>> {
     let mut lines = head.split("\r\n");
     let status = lines.next().and_then(status_of).ok_or_else(unreadable)?;
     let mut content_length = None;
+    let mut is_ours = false;
     for (name, value) in lines.filter_map(|line| line.split_once(':')) {
         if name.eq_ignore_ascii_case("transfer-encoding") {
             return Err(unreadable());
         }
+        is_ours |= name.eq_ignore_ascii_case("server") && value.trim().starts_with("agent-memory/");
         if name.eq_ignore_ascii_case("content-length") {
             content_length = Some(value.trim().parse::<usize>().map_err(|_| unreadable())?);
         }
@@ -161,7 +166,7 @@ fn parse_response(received: &[u8], end: End) -> io::Result<Option<Response>> {
         Some(length) => body.get(..length),
         None => (end == End::Reached).then_some(body),
     };
-    Ok(body.map(|body| Response { status, body: body.to_vec() }))
+    Ok(body.map(|body| Response { status, is_ours, body: body.to_vec() }))
 }
 
 fn status_of(line: &str) -> Option<u16> {
@@ -215,7 +220,7 @@ mod tests {
     #[track_caller]
     fn check(received: &str, end: End, expected: Option<(u16, &str)>) {
         let response = parse_response(received.as_bytes(), end).unwrap();
-        let expected = expected.map(|(status, body)| Response { status, body: body.into() });
+        let expected = expected.map(|(status, body)| Response { status, is_ours: false, body: body.into() });
         assert_eq!(response, expected);
     }
 
@@ -250,6 +255,17 @@ mod tests {
             "HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n",
         ] {
             assert!(parse_response(received.as_bytes(), End::Reached).is_err(), "{received}");
+        }
+    }
+
+    #[test]
+    fn tells_our_server_from_another_program_on_its_port() {
+        for (name, expected) in
+            [("Server: agent-memory/0.1.0", true), ("server:agent-memory/9", true), ("Server: nginx", false)]
+        {
+            let received = format!("HTTP/1.1 204 No Content\r\n{name}\r\n\r\n");
+            let response = parse_response(received.as_bytes(), End::Ahead).unwrap().unwrap();
+            assert_eq!(response.is_ours, expected, "{name}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! The spool: a folder of envelopes that the server has yet to fetch, one file an event.
 //!
-//! A file appears under its name only when it is whole and on the disk. The server deletes it; nobody else does.
+//! A file appears under its name only when it is whole. The server deletes it; nobody else does.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -8,8 +8,18 @@ use std::path::Path;
 
 use crate::envelope::Envelope;
 
+/// For how long a file is likely to lie there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stay {
+    /// A server that is slow now takes it in seconds. Then the disk is likely to be busy too, and waiting for it would be the
+    /// delay that the deadline has just prevented.
+    Short,
+    /// Until there is a server: the file must outlive a power cut.
+    Long,
+}
+
 /// Writes the envelope into the folder, which is made if it is missing.
-pub(crate) fn keep(folder: &Path, envelope: &Envelope) -> io::Result<()> {
+pub(crate) fn keep(folder: &Path, envelope: &Envelope, stay: Stay) -> io::Result<()> {
     let name = envelope.file_name();
     let unfinished = folder.join(format!(".tmp-{name}"));
     let file = match create(&unfinished) {
@@ -19,20 +29,23 @@ pub(crate) fn keep(folder: &Path, envelope: &Envelope) -> io::Result<()> {
         }
         other => other?,
     };
-    let kept = write(file, folder, envelope.as_bytes()).and_then(|()| std::fs::rename(&unfinished, folder.join(name)));
+    let kept =
+        write(file, folder, envelope.as_bytes(), stay).and_then(|()| std::fs::rename(&unfinished, folder.join(name)));
     if kept.is_err() {
         // The disk is full, or the folder gone: half a file would stay for ever.
         let _ = std::fs::remove_file(&unfinished);
         return kept;
     }
-    sync_folder(folder);
+    if stay == Stay::Long {
+        sync_folder(folder);
+    }
     Ok(())
 }
 
-fn write(mut file: File, folder: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write(mut file: File, folder: &Path, bytes: &[u8], stay: Stay) -> io::Result<()> {
     file.write_all(bytes)?;
     give_to_owner_of(folder, &file);
-    file.sync_data()
+    if stay == Stay::Long { file.sync_data() } else { Ok(()) }
 }
 
 fn create(path: &Path) -> io::Result<File> {

@@ -86,7 +86,8 @@ impl Home {
     /// The rule itself: the variable, else the installation that the running program lies in, else the platform's
     /// data folder.
     pub fn locate_in(around: &Surroundings, platform: Platform) -> Result<Self, HomeError> {
-        if let Some(root) = &around.agent_memory_home {
+        // A relative folder would be another one in every working folder.
+        if let Some(root) = around.agent_memory_home.as_ref().filter(|root| Path::new(root).is_absolute()) {
             return Ok(Self::at(root));
         }
         if let Some(root) = around.program.as_deref().and_then(installation_around) {
@@ -95,7 +96,8 @@ impl Home {
         let user = around.home.as_ref().map(PathBuf::from);
         let data = match platform {
             Platform::Linux => {
-                around.xdg_data_home.as_ref().map(PathBuf::from).or(user.map(|home| home.join(".local/share")))
+                let xdg = around.xdg_data_home.as_ref().map(PathBuf::from).filter(|folder| folder.is_absolute());
+                xdg.or(user.map(|home| home.join(".local/share")))
             }
             Platform::MacOs => user.map(|home| home.join("Library/Application Support")),
             Platform::Windows => {
@@ -218,6 +220,17 @@ mod tests {
         check(&around, Platform::Windows, "/h/AppData/Local/agent-memory");
         let around = Surroundings { xdg_data_home: Some("/x".into()), ..around };
         check(&around, Platform::Linux, "/x/agent-memory");
+    }
+
+    #[test]
+    fn takes_no_relative_folder() {
+        let around = Surroundings {
+            agent_memory_home: Some("~/m".into()),
+            xdg_data_home: Some("data".into()),
+            home: Some("/h".into()),
+            ..Default::default()
+        };
+        check(&around, Platform::Linux, "/h/.local/share/agent-memory");
     }
 
     #[test]

@@ -2,8 +2,10 @@
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
-use axum::middleware::from_fn_with_state;
-use axum::response::IntoResponse;
+use axum::http::HeaderValue;
+use axum::http::header::SERVER;
+use axum::middleware::{from_fn_with_state, map_response};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tokio_util::sync::CancellationToken;
 
@@ -31,7 +33,15 @@ pub(crate) fn router(app: App, shutdown: CancellationToken) -> Router {
         .method_not_allowed_fallback(method_not_allowed)
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .layer(from_fn_with_state(app.clone(), auth::only_this_machine))
+        .layer(map_response(name_itself))
         .with_state(app)
+}
+
+/// Every answer says whose it is: a hook must not take that of another program on this port for ours.
+async fn name_itself(mut response: Response) -> Response {
+    const NAME: HeaderValue = HeaderValue::from_static(concat!("agent-memory/", env!("CARGO_PKG_VERSION")));
+    response.headers_mut().insert(SERVER, NAME);
+    response
 }
 
 async fn nothing_there(request: Request) -> impl IntoResponse {

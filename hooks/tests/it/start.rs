@@ -45,7 +45,7 @@ fn starts_nothing_at_other_events_or_beside_a_server_or_without_a_command() {
     run(&mut hook_in(&home, "UserPromptSubmit"), PAYLOAD.as_bytes());
     assert!(!home.path().join("start-attempt").exists());
 
-    let server = FakeServer::answering("HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n");
+    let server = FakeServer::answering("HTTP/1.1 204 No Content\r\n\r\n");
     let beside = Folder::home(&server.address);
     leave_start_command(&beside, "sh");
     run(&mut hook_in(&beside, "SessionStart"), PAYLOAD.as_bytes());
@@ -54,6 +54,15 @@ fn starts_nothing_at_other_events_or_beside_a_server_or_without_a_command() {
     let bare = Folder::home_without_server();
     run(&mut hook_in(&bare, "SessionStart"), PAYLOAD.as_bytes());
     assert!(!bare.path().join("start-attempt").exists());
+}
+
+#[test]
+fn starts_what_is_down_beside_a_server_without_a_database() {
+    let server = FakeServer::answering("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n");
+    let home = Folder::home(&server.address);
+    leave_start_command(&home, "sh");
+    run(&mut hook_in(&home, "SessionStart"), PAYLOAD.as_bytes());
+    assert!(home.path().join("start-attempt").exists());
 }
 
 #[test]

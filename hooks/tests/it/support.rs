@@ -88,6 +88,8 @@ impl FakeServer {
                 let mut stream = stream.unwrap();
                 let request = read_request(&mut stream);
                 let is_over = sender.send(request).is_err();
+                // Like the real one, it says in its answer whose it is.
+                let answer = answer.replacen("\r\n", "\r\nServer: agent-memory/0\r\n", 1);
                 let _ = stream.write_all(answer.as_bytes());
                 if is_over {
                     break;

@@ -21,12 +21,17 @@ pub(super) async fn run(arguments: DownArgs, home: &Home, printer: &Printer) -> 
         confirm(&installation, home)?;
     }
     let alone = Lock::acquire(&layout::lock_file(home), printer).await?;
+    // First: a hook that finds the server gone in the next second must not start it again. `up` leaves the file anew.
+    files::remove(&home.start_command_file())?;
     let step = printer.step("Stopping agent-memory");
     runtime::stop(&installation, home, printer).await?;
     step.done("Stopped agent-memory");
     printer.note("No process and no port of it is left");
-    // Else the next session's hook would start what the operator has stopped; `up` leaves the file behind again.
-    files::remove(&home.start_command_file())?;
+    if !arguments.purge {
+        printer.note(
+            "Registered hooks keep events in the spool until the next `up`; `cargo xtask unregister` stops them too",
+        );
+    }
     if arguments.purge {
         super::register::unregister_own(home, printer)?;
         let step = printer.step("Removing the data");

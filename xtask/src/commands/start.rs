@@ -25,6 +25,11 @@ pub(super) async fn run(home: &Home, printer: &Printer) -> Result<()> {
 async fn start(home: &Home, printer: &Printer) -> Result<()> {
     let installation = Installation::require(home)?;
     let _alone = Lock::acquire(&layout::lock_file(home), printer).await?;
+    // `down` was first: its word counts until the next `up`.
+    if !home.start_command_file().exists() {
+        printer.note("agent-memory was stopped by `down`; `cargo xtask up` starts it");
+        return Ok(());
+    }
     runtime::start(&installation, home, printer).await
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use chrono::Utc;
 use futures_util::future::{Either, select};
 use memory::home::Home;
@@ -18,7 +18,7 @@ use crate::install::model::{self, InstalledModel, ModelSource};
 use crate::install::pins::Target;
 use crate::install::summary::{self, Outcome};
 use crate::install::{build, layout};
-use crate::output::{Form, HintExt, Printer};
+use crate::output::{Form, HintExt, Printer, hinted};
 use crate::repository::Repository;
 use crate::runtime::docker::{self, Engine};
 use crate::runtime::embedded::InstalledPostgres;
@@ -29,7 +29,11 @@ use crate::runtime::{self, Installation, RuntimeKind, external, postgres_url};
 pub(super) async fn run(arguments: UpArgs, home: &Home, printer: &Printer) -> Result<()> {
     let started = Instant::now();
     let repository = Repository::locate()?;
-    let before = Installation::read(home)?;
+    layout::check_home(home)?;
+    let before = Installation::read(home).unwrap_or_else(|error| {
+        printer.warn(format_args!("{error:#}; writing it anew"));
+        None
+    });
     // Everything that can refuse does so before anything is made.
     let plan = Plan::make(&arguments, before.as_ref(), home).await?;
     printer.note(format_args!("Runtime: {} ({})", plan.runtime.kind(), plan.because));
@@ -38,6 +42,12 @@ pub(super) async fn run(arguments: UpArgs, home: &Home, printer: &Printer) -> Re
 
     layout::create(home)?;
     let _alone = Lock::acquire(&layout::lock_file(home), printer).await?;
+    if let Ok(now) = Installation::read(home)
+        && now != before
+    {
+        let error = anyhow!("another command changed the installation while this one waited for it");
+        return Err(hinted(error, "run `cargo xtask up` again"));
+    }
     let source = arguments.embedding_model_dir.clone().map_or(ModelSource::Pinned, ModelSource::Folder);
     let (target_folder, model) = build_and_download(&repository, &plan, &source, home, printer).await?;
     if let Some(before) = &before
@@ -51,17 +61,21 @@ pub(super) async fn run(arguments: UpArgs, home: &Home, printer: &Printer) -> Re
     }
     files::write_private_if_changed(&home.address_file(), &format!("{address}\n"))?;
     let stale = model.changed || changed.contains(&"agent-memory-server");
-    let database = plan.start(&Start { address, stale, repository: &repository }, home, printer).await?;
-    layout::write_start_command(home)?;
-
-    let installation = Installation {
+    // Known before anything runs, so that `down` finds what an interrupted `up` leaves behind.
+    let mut installation = Installation {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         runtime: plan.runtime.kind(),
         address,
-        database,
+        database: before.as_ref().map_or_else(|| "not started yet".to_owned(), |before| before.database.clone()),
         embedding_model: model.name,
         installed_at: before.as_ref().map_or_else(Utc::now, |before| before.installed_at),
     };
+    if before.as_ref() != Some(&installation) {
+        installation.write(home)?;
+    }
+    installation.database = plan.start(&Start { address, stale, repository: &repository }, home, printer).await?;
+    layout::write_start_command(home)?;
+
     if before.as_ref() != Some(&installation) {
         Installation { installed_at: Utc::now(), ..installation.clone() }.write(home)?;
     }

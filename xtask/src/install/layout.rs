@@ -3,10 +3,11 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use memory::home::{DEFAULT_ADDRESS, Home};
 
 use crate::files;
+use crate::output::hinted;
 
 /// The programs of an installation: what cargo calls them and what they are called in `bin`.
 pub const PROGRAMS: [InstalledProgram; 5] = [
@@ -23,6 +24,26 @@ pub struct InstalledProgram {
     pub installed: &'static str,
     /// The folder below the target folder that cargo builds it into.
     pub profile: &'static str,
+}
+
+/// Refuses a folder that holds other things: an installation makes its home private, has folders with common names in it, and
+/// removes them when it goes.
+pub fn check_home(home: &Home) -> Result<()> {
+    let is_installation = home.token_file().exists() || home.installation_file().exists();
+    let mut entries = std::fs::read_dir(home.root()).into_iter().flatten().filter_map(Result::ok);
+    // The spool and the lock may be there before the first `up`: a hook made the one, an interrupted `up` the other.
+    let foreign = entries.find(|entry| !["spool", "run", "start-attempt"].iter().any(|own| entry.file_name() == *own));
+    match foreign {
+        Some(entry) if !is_installation => Err(hinted(
+            anyhow!(
+                "`{}` is not empty and no installation: it holds `{}`",
+                home.root().display(),
+                entry.file_name().display()
+            ),
+            "let AGENT_MEMORY_HOME name a folder of its own, which need not exist yet",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Creates the folders and the token of an installation; what is there already stays.
@@ -59,8 +80,7 @@ pub fn lock_file(home: &Home) -> PathBuf {
     home.run().join("lock")
 }
 
-/// Removes all that an installation consists of but its lock, which the caller holds. Only what is ours by name goes:
-/// a home that was pointed at a folder with other things in it keeps them.
+/// Removes all that an installation consists of but its lock, which the caller holds. Only what is ours by name goes.
 pub fn remove(home: &Home) -> Result<()> {
     let ours = [
         home.start_command_file(),
@@ -93,6 +113,19 @@ pub fn remove_lock(home: &Home) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn takes_no_folder_that_holds_other_things() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path());
+        std::fs::create_dir(folder.path().join("spool")).unwrap();
+        check_home(&home).unwrap();
+        std::fs::create_dir(folder.path().join("Documents")).unwrap();
+        let told = format!("{:#}", check_home(&home).unwrap_err());
+        assert!(told.contains("`Documents`"), "{told}");
+        std::fs::write(home.token_file(), "t").unwrap();
+        check_home(&home).unwrap();
+    }
 
     #[test]
     fn keeps_the_token_it_has_made() {

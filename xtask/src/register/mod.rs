@@ -165,14 +165,18 @@ fn text_of(program: &Path) -> anyhow::Result<String> {
     Ok(text.to_owned())
 }
 
-/// Whether a command starts the program of that name: alone, in a path, quoted, or with arguments behind it.
+/// Whether a command's own program is the one of that name: a bare name or a path, quoted or not, with or without arguments
+/// behind it. A command that only mentions it is somebody's own.
 fn names_program(command: &str, name: &str) -> bool {
-    command.match_indices(name).any(|(start, _)| {
-        let before = command[..start].chars().next_back();
-        let rest = &command[start + name.len()..];
-        let after = rest.strip_prefix(".exe").unwrap_or(rest).chars().next();
-        matches!(before, None | Some('/' | '\\' | '"' | '\'' | ' ')) && matches!(after, None | Some('"' | '\'' | ' '))
-    })
+    let is_path = command.starts_with('/') || command.chars().nth(1) == Some(':');
+    let program = match command.chars().next() {
+        Some(quote @ ('"' | '\'')) => command[1..].split(quote).next(),
+        // In exec form a path may hold blanks.
+        _ if is_path && (command.ends_with(name) || command.ends_with(&format!("{name}.exe"))) => Some(command),
+        _ => command.split_whitespace().next(),
+    };
+    let file = program.and_then(|program| program.rsplit(['/', '\\']).next()).unwrap_or_default();
+    file.strip_suffix(".exe").unwrap_or(file) == name
 }
 
 #[cfg(test)]

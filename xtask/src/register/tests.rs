@@ -233,6 +233,9 @@ fn takes_no_other_program_for_ours() {
     assert!(names_program("/a b/agent-memory-hook", "agent-memory-hook"));
     assert!(names_program("\"C:\\a\\agent-memory-hook.exe\" x", "agent-memory-hook"));
     assert!(names_program("agent-memory-hook claude-code Stop", "agent-memory-hook"));
+    for somebodys in ["timeout 1 /x/agent-memory-hook a", "tee log | agent-memory-hook", "pgrep -f agent-memory-hook"] {
+        assert!(!names_program(somebodys, "agent-memory-hook"), "{somebodys}");
+    }
     assert!(!names_program("/a/agent-memory-hooks", "agent-memory-hook"));
     assert!(!names_program("/a/my-agent-memory-hook", "agent-memory-hook"));
     assert!(!names_program("/agent-memory-hook/other", "agent-memory-hook"));

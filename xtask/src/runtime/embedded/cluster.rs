@@ -165,8 +165,9 @@ impl Cluster {
         if marker.exists() {
             return Ok(());
         }
-        let mut command = self.program.client_command("createdb");
-        // In the environment of a process of the caller's own: nobody else can read it there.
+        // As the account that owns the programs: root runs nothing that another account could have changed. That account, which
+        // holds the data too, is all that can read this environment.
+        let mut command = self.program.command("createdb");
         command.env("PGPASSWORD", password);
         command.args(["--host=127.0.0.1", "--port", &port.to_string(), "--username", NAME, "--no-password", NAME]);
         match finish(command).await {

@@ -77,11 +77,6 @@ impl Program {
         self.with_libraries(self.account.command(&self.path(name)))
     }
 
-    /// A command of one of Postgres' client programs, run as the caller.
-    pub(super) fn client_command(&self, name: &str) -> Command {
-        self.with_libraries(Account::Caller.command(&self.path(name)))
-    }
-
     pub(super) fn account(&self) -> &Account {
         &self.account
     }
