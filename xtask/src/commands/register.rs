@@ -16,6 +16,7 @@ pub(super) fn register(agent: Agent, home: &Home, printer: &Printer) -> Result<(
     for program in [&registration.hook_program, &registration.mcp_program] {
         require_installed(program)?;
     }
+    check_owner(home, &registration.claude)?;
     let report = registration.register()?;
     printer.note(&report);
     printer.note(if report.is_changed() {
@@ -43,11 +44,40 @@ pub(super) fn register_found(home: &Home, printer: &Printer) -> Result<Vec<Strin
         printer.note("Claude Code was never started by this user; nothing was registered");
         return Ok(Vec::new());
     }
+    if let Err(error) = check_owner(home, &registration.claude) {
+        printer.warn(format_args!("Claude Code was not registered: {error:#}"));
+        return Ok(Vec::new());
+    }
     let report = registration.register()?;
     if report.is_changed() {
         printer.note(&report);
     }
     Ok(vec![format!("Claude Code, in {}", settings.display())])
+}
+
+/// `sudo` may keep HOME: then root would write into somebody else's settings, and name programs there that this person may
+/// not run.
+fn check_owner(home: &Home, claude: &ClaudeFiles) -> Result<()> {
+    let Some(folder) = claude.servers.parent().filter(|folder| folder.is_dir()) else { return Ok(()) };
+    if is_same_owner(home.root(), folder) {
+        return Ok(());
+    }
+    Err(hinted(
+        anyhow!("`{}` belongs to another user than the installation in `{}`", folder.display(), home.root().display()),
+        "run this as the user who works with Claude Code, or let HOME name your own folder",
+    ))
+}
+
+#[cfg(unix)]
+fn is_same_owner(one: &Path, two: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let owner = |path| std::fs::metadata(path).map(|metadata| metadata.uid());
+    matches!((owner(one), owner(two)), (Ok(one), Ok(two)) if one == two)
+}
+
+#[cfg(not(unix))]
+fn is_same_owner(_one: &Path, _two: &Path) -> bool {
+    true
 }
 
 /// Unregisters where this installation is registered, for `down --purge`: its programs are about to go.
