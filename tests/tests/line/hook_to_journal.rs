@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tests::conversation::{Call, Conversation, Event, Outcome};
 use tests::journal::ToolCall;
 use tests::stack::Stack;
+use uuid::Uuid;
 
 #[tokio::test]
 async fn keeps_a_whole_session_with_every_call_joined_to_its_prompt() -> Result<()> {
@@ -83,6 +84,23 @@ async fn takes_the_bare_json_of_http_hooks_and_answers_204() -> Result<()> {
     }
     let after = (journal.sessions().await?, journal.prompts().await?, journal.tool_calls().await?);
     assert_eq!(after, before, "a second delivery changes nothing");
+    Ok(())
+}
+
+#[tokio::test]
+async fn answers_before_the_commit_only_who_prefers_that_and_keeps_no_file_after_it() -> Result<()> {
+    let stack = Stack::running().await?;
+    let (id, call) = Conversation::new(stack.scratch()).runs("wc -l");
+    let envelope = json!({
+        "envelope": 1, "event_id": Uuid::new_v4(), "agent": "claude-code", "event": call.name,
+        "occurred_at_us": 1_795_968_338_704_123_i64, "cwd": stack.scratch(), "git": null, "payload": call.payload,
+    });
+    let post = || stack.post("/api/hooks/claude-code").json(&envelope);
+    assert_eq!(post().header("Prefer", "respond-async").send().await?.status(), StatusCode::ACCEPTED);
+    stack.drained().await?;
+    assert_eq!(only_call(&stack).await?.tool_use_id, id);
+    assert_eq!(post().send().await?.status(), StatusCode::NO_CONTENT);
+    assert_eq!(only_call(&stack).await?.tool_use_id, id);
     Ok(())
 }
 
