@@ -3,7 +3,9 @@
 //! An agent's bare JSON (an agent that posts its hooks by itself) is put into an envelope of our own, so that everything
 //! behind this file sees one form.
 
-use chrono::{DateTime, Utc};
+use std::borrow::Cow;
+
+use chrono::{DateTime, Datelike as _, Utc};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -64,8 +66,9 @@ impl Envelope {
         }
         let occurred_at_us =
             lenient::integer(&value, "occurred_at_us").ok_or(EnvelopeError::Member("occurred_at_us"))?;
-        let occurred_at =
-            DateTime::from_timestamp_micros(occurred_at_us).ok_or(EnvelopeError::Member("occurred_at_us"))?;
+        let occurred_at = DateTime::from_timestamp_micros(occurred_at_us)
+            .filter(|at| (1970..10_000).contains(&at.year()))
+            .ok_or(EnvelopeError::Member("occurred_at_us"))?;
         let event = lenient::string(&value, "event");
         let cwd = lenient::string(&value, "cwd");
         let git = value.get("git").and_then(GitCheckout::from_wire);
@@ -100,12 +103,18 @@ impl GitCheckout {
     }
 }
 
-/// JSON as agents write it. An agent that cuts a text in the middle of an emoji sends half of it as an escape, which is no
-/// JSON to a strict reader; the half is replaced, so that the rest of the event is kept.
+/// JSON as agents write it: behind a byte-order mark, with bytes that are no UTF-8, or with half an emoji as an escape, which is no
+/// JSON to a strict reader. What is broken is replaced, so that the rest of the event is kept.
 fn parse_json(body: &[u8]) -> Result<Value, serde_json::Error> {
-    serde_json::from_slice(body).or_else(|error| match text::without_lone_surrogates(body) {
-        Some(mended) => serde_json::from_slice(&mended),
-        None => Err(error),
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+    serde_json::from_slice(body).or_else(|error| {
+        let readable = String::from_utf8_lossy(body);
+        let mended = text::without_lone_surrogates(readable.as_bytes());
+        match (mended, readable) {
+            (Some(mended), _) => serde_json::from_slice(&mended),
+            (None, Cow::Owned(readable)) => serde_json::from_str(&readable),
+            (None, Cow::Borrowed(_)) => Err(error),
+        }
     })
 }
 
@@ -158,6 +167,22 @@ mod tests {
         let body = br#"{"session_id":"s","hook_event_name":"Stop","last_assistant_message":"cut \ud83d here, whole \ud83d\ude00"}"#;
         let read = Envelope::parse(body, Some(Agent::ClaudeCode), Utc::now()).unwrap();
         assert_eq!(read.payload["last_assistant_message"], "cut \u{fffd} here, whole \u{1f600}");
+    }
+
+    #[test]
+    fn keeps_an_event_behind_a_byte_order_mark_or_with_bytes_that_are_no_text() {
+        let body = b"\xef\xbb\xbf{\"session_id\": \"s\", \"prompt\": \"gr\xfc\xdfe\"}";
+        let read = Envelope::parse(body, Some(Agent::ClaudeCode), Utc::now()).unwrap();
+        assert_eq!(read.payload["prompt"], "gr\u{fffd}\u{fffd}e");
+    }
+
+    #[test]
+    fn refuses_a_time_that_no_clock_shows() {
+        for time in [i64::MAX, i64::MIN, -1, 260_000_000_000_000_000] {
+            let mut value = envelope();
+            value["occurred_at_us"] = json!(time);
+            assert!(matches!(parse(&value), Err(EnvelopeError::Member("occurred_at_us"))), "{time}");
+        }
     }
 
     #[test]

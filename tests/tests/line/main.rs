@@ -5,6 +5,7 @@
 mod auth;
 mod claude;
 mod crash;
+mod events;
 mod home;
 mod hook_to_journal;
 mod mcp;
