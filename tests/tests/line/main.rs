@@ -11,3 +11,4 @@ mod mcp;
 mod migrations;
 mod recordings;
 mod spool;
+mod told_twice;
