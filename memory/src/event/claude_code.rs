@@ -84,15 +84,16 @@ fn tool_call(payload: &mut Value, fallback_id: String, outcome: Outcome) -> Opti
     let mut input = lenient::take(payload, "tool_input").unwrap_or_else(|| Value::Object(serde_json::Map::new()));
     let input_cut = cap_input(&mut input);
     let response = lenient::take(payload, "tool_response").unwrap_or_default();
-    let output = output::preview(&response);
-    let output_cut = output.as_ref().and_then(|capped| capped.truncated_at_bytes);
+    let output = output::of_tool(&tool_name, &response);
+    let output_cut = output.as_ref().and_then(|output| output.preview.truncated_at_bytes);
+    let (output_preview, output) = output.map(|output| (output.preview.text, output.whole)).unzip();
     Some(ToolCall {
         key: key(payload, "tool_use_id", fallback_id),
         prompt_id: lenient::id(payload, "prompt_id"),
         tool_name,
         input,
-        output_preview: output.map(|capped| capped.text),
-        output: None,
+        output_preview,
+        output: output.flatten(),
         outcome,
         duration_ms: lenient::integer(payload, "duration_ms").filter(|ms| *ms >= 0),
         subagent: lenient::id(payload, "agent_id")

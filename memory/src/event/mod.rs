@@ -4,9 +4,11 @@
 //! model is [`Reading::Ignored`] with its reason, never an error, because agents add events with every release. What is stored
 //! and how belongs to `store`.
 
+mod binary;
 mod claude_code;
 mod envelope;
 mod lenient;
+mod metadata;
 mod output;
 mod text;
 
@@ -18,8 +20,11 @@ use serde_json::Value;
 use uuid::Uuid;
 
 pub use envelope::{Envelope, EnvelopeError};
+pub use metadata::NOT_KEPT;
 pub(crate) use text::bounded_id;
-pub use text::{Capped, MAX_INPUT_STRING_BYTES, MAX_OUTPUT_BYTES, MAX_PROMPT_BYTES};
+pub use text::{
+    Capped, MAX_FILE_TEXT_BYTES, MAX_INPUT_STRING_BYTES, MAX_OUTPUT_BYTES, MAX_PROMPT_BYTES, MAX_WHOLE_OUTPUT_BYTES,
+};
 
 use crate::ids::BackfillRunId;
 use crate::project::Checkout;
