@@ -121,7 +121,7 @@ async fn index_prompt(connection: &mut PgConnection, entry: &documents::Entry) -
     Ok(())
 }
 
-fn text_of(call: &ToolCall) -> String {
+pub(super) fn text_of(call: &ToolCall) -> String {
     let error = match &call.outcome {
         Outcome::Succeeded => None,
         Outcome::Failed { error } => Some(error.as_str()),
