@@ -69,7 +69,7 @@ struct Turn {
 
 impl Reference {
     /// Prepares prompts and successful calls, in their order. Other events have no place in the comparison and are left out.
-    pub fn of(events: Vec<Event>) -> Self {
+    pub fn of(events: &[Event]) -> Self {
         let mut reference = Self::default();
         let mut turns: HashMap<String, Turn> = HashMap::new();
         for chunk in events.chunks(BATCH) {
@@ -89,11 +89,12 @@ impl Reference {
 impl Batch {
     fn push(&mut self, event: &Event, turn: &mut Turn) {
         match &event.kind {
-            EventKind::PromptSubmitted { prompt_id, prompt, .. } => {
+            EventKind::PromptSubmitted { key, prompt, .. } => {
+                let prompt_id = tool_calls::row_key(key).0;
                 *turn = Turn { count: turn.count + 1, prompt_id: prompt_id.clone(), calls: 0 };
                 let prompts = &mut self.prompts;
                 prompts.session.push(event.session.clone());
-                prompts.prompt_id.push(prompt_id.clone());
+                prompts.prompt_id.push(prompt_id);
                 prompts.turn_index.push(turn.count - 1);
                 prompts.prompt.push(prompt.text.clone());
                 prompts.occurred_at.push(event.occurred_at);
@@ -102,7 +103,7 @@ impl Batch {
             EventKind::ToolCalled(call) if call.outcome == Outcome::Succeeded => {
                 let calls = &mut self.calls;
                 calls.session.push(event.session.clone());
-                calls.tool_use_id.push(call.tool_use_id.clone());
+                calls.tool_use_id.push(tool_calls::row_key(&call.key).0);
                 calls.prompt_id.push(turn.prompt_id.clone());
                 calls.turn_index.push(turn.count - 1);
                 calls.turn_subindex.push(turn.calls);

@@ -61,10 +61,10 @@ impl Client {
         self.stream.write_all(&self.request).await?;
         self.received.clear();
         loop {
-            if let Some(answer) = Answer::read(&self.received)? {
-                if self.received.len() >= answer.length_bytes {
-                    return Ok(answer.status);
-                }
+            if let Some(answer) = Answer::read(&self.received)?
+                && self.received.len() >= answer.length_bytes
+            {
+                return Ok(answer.status);
             }
             if self.stream.read_buf(&mut self.received).await? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());

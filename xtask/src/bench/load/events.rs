@@ -147,12 +147,12 @@ impl Session {
     }
 
     fn output(&mut self) -> String {
-        let mut text = String::with_capacity(OUTPUT_BYTES + 80);
-        while text.len() < OUTPUT_BYTES {
+        let mut output = String::with_capacity(OUTPUT_BYTES + 80);
+        while output.len() < OUTPUT_BYTES {
             let (module, test, number) = (self.word(), self.word(), self.draw() % 10_000);
-            let _ = writeln!(text, "test {module}::tests::{test}_{number} ... ok (src/{module}.rs:{})", number % 400);
+            let _ = writeln!(output, "test {module}::tests::{test}_{number} ... ok (src/{module}.rs:{})", number % 400);
         }
-        text
+        output
     }
 
     fn text(&mut self, bytes: usize) -> String {
@@ -197,7 +197,9 @@ mod tests {
     fn a_clock_that_runs_backwards_makes_every_event_earlier() {
         let mut session = Session::new("s", Clock::Backwards);
         let times: Vec<i64> = (0..5)
-            .map(|_| serde_json::from_str::<Value>(&session.next().envelope).unwrap()["occurred_at_us"].as_i64().unwrap())
+            .map(|_| {
+                serde_json::from_str::<Value>(&session.next().envelope).unwrap()["occurred_at_us"].as_i64().unwrap()
+            })
             .collect();
         assert!(times.is_sorted_by(|one, two| one > two), "{times:?}");
     }

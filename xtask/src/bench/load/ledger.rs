@@ -59,8 +59,7 @@ impl Ledger {
 
     pub(crate) fn audit(&self, journal: Vec<JournalRow>) -> Audit {
         let rows = journal.len();
-        let journal: HashSet<Key> =
-            journal.into_iter().map(|row| Key { session: row.session, id: row.key }).collect();
+        let journal: HashSet<Key> = journal.into_iter().map(|row| Key { session: row.session, id: row.key }).collect();
         let in_journal = self.sent.keys().filter(|key| journal.contains(*key)).count();
         let acknowledged: Vec<_> =
             self.sent.iter().filter(|(_, sent)| **sent == Sent::Acknowledged).map(|(key, _)| key).collect();
