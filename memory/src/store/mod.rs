@@ -3,6 +3,8 @@
 //! Functions take a connection and do one thing; whoever calls them owns the transaction. `journal` is the way in for
 //! events, `observations` for notes, `documents` for the search index.
 
+#[cfg(feature = "bench")]
+pub mod bench;
 mod connect;
 mod documents;
 mod journal;
