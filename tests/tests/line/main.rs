@@ -4,7 +4,9 @@
 
 mod auth;
 mod claude;
+mod codex;
 mod crash;
+mod gemini;
 mod home;
 mod hook_to_journal;
 mod mcp;
