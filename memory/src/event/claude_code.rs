@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::text::{Capped, MAX_OUTPUT_BYTES, MAX_PROMPT_BYTES, cap_input};
-use super::{Envelope, Event, EventKind, Outcome, Reading, Subagent, ToolCall, lenient, output};
+use super::{Envelope, Event, EventKind, Key, Origin, Outcome, Reading, Subagent, ToolCall, lenient, output};
 use crate::project::Checkout;
 
 pub(super) fn read(envelope: Envelope) -> Reading {
@@ -18,13 +18,10 @@ pub(super) fn read(envelope: Envelope) -> Reading {
     let payload = &mut payload;
     let fallback_id = event_id.to_string();
     let kind = match name.as_str() {
-        "SessionStart" => EventKind::SessionStarted {
-            source: lenient::string(payload, "source"),
-            model: lenient::string(payload, "model"),
-        },
+        "SessionStart" => EventKind::SessionStarted { source: lenient::string(payload, "source") },
         "UserPromptSubmit" => match lenient::string(payload, "prompt") {
             Some(prompt) => EventKind::PromptSubmitted {
-                prompt_id: lenient::id(payload, "prompt_id").unwrap_or(fallback_id),
+                key: key(payload, "prompt_id", fallback_id),
                 prompt: Capped::new(&prompt, MAX_PROMPT_BYTES),
                 source: lenient::string(payload, "source"),
             },
@@ -44,11 +41,12 @@ pub(super) fn read(envelope: Envelope) -> Reading {
         }
         "Stop" => {
             let answer = lenient::string(payload, "last_assistant_message");
-            match (lenient::id(payload, "prompt_id"), answer) {
-                (Some(prompt_id), Some(answer)) => {
-                    EventKind::TurnEnded { prompt_id, answer: Capped::new(&answer, MAX_PROMPT_BYTES) }
-                }
-                _ => return ignored(&name, "no answer or no prompt id"),
+            match answer {
+                Some(answer) => EventKind::TurnEnded {
+                    prompt_id: lenient::id(payload, "prompt_id"),
+                    answer: Capped::new(&answer, MAX_PROMPT_BYTES),
+                },
+                None => return ignored(&name, "no answer"),
             }
         }
         "SessionEnd" => EventKind::SessionEnded { reason: lenient::string(payload, "reason") },
@@ -57,8 +55,24 @@ pub(super) fn read(envelope: Envelope) -> Reading {
 
     let folder = lenient::string(payload, "cwd").or(cwd);
     let transcript_path = lenient::string(payload, "transcript_path");
+    let model = lenient::string(payload, "model");
     let checkout = Checkout { folder, git };
-    Reading::Kept(Box::new(Event { id: event_id, agent, session, occurred_at, checkout, transcript_path, kind }))
+    let origin = Origin::Hook;
+    Reading::Kept(Box::new(Event {
+        id: event_id,
+        agent,
+        session,
+        occurred_at,
+        checkout,
+        transcript_path,
+        model,
+        origin,
+        kind,
+    }))
+}
+
+fn key(payload: &Value, member: &str, fallback_id: String) -> Key {
+    lenient::id(payload, member).map_or(Key::Derived(fallback_id), Key::Given)
 }
 
 fn ignored(event: &str, reason: &'static str) -> Reading {
@@ -73,11 +87,12 @@ fn tool_call(payload: &mut Value, fallback_id: String, outcome: Outcome) -> Opti
     let output = output::preview(&response);
     let output_cut = output.as_ref().and_then(|capped| capped.truncated_at_bytes);
     Some(ToolCall {
-        tool_use_id: lenient::id(payload, "tool_use_id").unwrap_or(fallback_id),
+        key: key(payload, "tool_use_id", fallback_id),
         prompt_id: lenient::id(payload, "prompt_id"),
         tool_name,
         input,
         output_preview: output.map(|capped| capped.text),
+        output: None,
         outcome,
         duration_ms: lenient::integer(payload, "duration_ms").filter(|ms| *ms >= 0),
         subagent: lenient::id(payload, "agent_id")

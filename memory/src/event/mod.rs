@@ -21,18 +21,34 @@ pub use envelope::{Envelope, EnvelopeError};
 pub(crate) use text::bounded_id;
 pub use text::{Capped, MAX_INPUT_STRING_BYTES, MAX_OUTPUT_BYTES, MAX_PROMPT_BYTES};
 
+use crate::ids::BackfillRunId;
 use crate::project::Checkout;
 
 /// A coding agent whose events we can read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Agent {
     ClaudeCode,
+    Codex,
+    GeminiCli,
+    Cursor,
+    CopilotCli,
+    VsCode,
+    OpenCode,
 }
 
 impl Agent {
+    pub const ALL: [Self; 7] =
+        [Self::ClaudeCode, Self::Codex, Self::GeminiCli, Self::Cursor, Self::CopilotCli, Self::VsCode, Self::OpenCode];
+
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
+            Self::GeminiCli => "gemini-cli",
+            Self::Cursor => "cursor",
+            Self::CopilotCli => "copilot-cli",
+            Self::VsCode => "vscode",
+            Self::OpenCode => "opencode",
         }
     }
 }
@@ -44,17 +60,14 @@ impl fmt::Display for Agent {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is no agent that is known here: expected `claude-code`")]
+#[error("`{0}` is no agent that is known here: expected {known}", known = Agent::ALL.map(Agent::as_str).join(", "))]
 pub struct UnknownAgent(String);
 
 impl FromStr for Agent {
     type Err = UnknownAgent;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "claude-code" => Ok(Self::ClaudeCode),
-            _ => Err(UnknownAgent(text.to_owned())),
-        }
+        Self::ALL.into_iter().find(|agent| agent.as_str() == text).ok_or_else(|| UnknownAgent(text.to_owned()))
     }
 }
 
@@ -69,40 +82,79 @@ pub struct Event {
     pub occurred_at: DateTime<Utc>,
     pub checkout: Checkout,
     pub transcript_path: Option<String>,
+    /// The model in use, where the agent says it.
+    pub model: Option<String>,
+    pub origin: Origin,
     pub kind: EventKind,
+}
+
+/// Who told us of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The agent's hook, while it happened.
+    Hook,
+    /// The agent's own record of the session, afterwards; `run` is the backfill that read it, if a person started one.
+    Transcript { run: Option<BackfillRunId> },
+}
+
+impl Origin {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Hook => "hook",
+            Self::Transcript { .. } => "transcript",
+        }
+    }
+
+    pub const fn run(self) -> Option<BackfillRunId> {
+        match self {
+            Self::Hook => None,
+            Self::Transcript { run } => run,
+        }
+    }
+}
+
+/// What names a prompt or a call within its session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Key {
+    /// The agent's own id: hook and transcript agree on it.
+    Given(String),
+    /// Made by us, since the agent's hook sends none: the same event gets the same key again, but its transcript has another.
+    Derived(String),
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum EventKind {
     SessionStarted {
         source: Option<String>,
-        model: Option<String>,
     },
     PromptSubmitted {
-        prompt_id: String,
+        key: Key,
         prompt: Capped,
         source: Option<String>,
     },
     ToolCalled(Box<ToolCall>),
-    /// The assistant's closing answer to a prompt.
+    /// The assistant's closing answer to a prompt: to the session's latest one, where the agent does not name it.
     TurnEnded {
-        prompt_id: String,
+        prompt_id: Option<String>,
         answer: Capped,
     },
     SessionEnded {
         reason: Option<String>,
     },
+    Happened(Box<Happening>),
 }
 
 /// A tool call that ran, whether it worked or not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
-    pub tool_use_id: String,
-    /// The agent's id of the prompt that this call served.
+    pub key: Key,
+    /// The agent's id of the prompt that this call served; without one it served the session's latest.
     pub prompt_id: Option<String>,
     pub tool_name: String,
     pub input: Value,
     pub output_preview: Option<String>,
+    /// The output as far as it is kept, where the preview does not hold all of it.
+    pub output: Option<String>,
     pub outcome: Outcome,
     pub duration_ms: Option<i64>,
     pub subagent: Option<Subagent>,
@@ -111,10 +163,55 @@ pub struct ToolCall {
     pub truncated_at_bytes: Option<i64>,
 }
 
+/// Something in a session that is no prompt and no call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Happening {
+    /// The same however we learn of it: `compacted:<digest of the summary>`, `subagent_ended:<agent id>`.
+    pub key: String,
+    pub kind: HappeningKind,
+    pub prompt_id: Option<String>,
+    /// What it is about: a subagent's id, a command's name, a folder.
+    pub subject: Option<String>,
+    /// The summary, the subagent's answer, the error.
+    pub text: Option<Capped>,
+    pub details: Value,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HappeningKind {
+    Compacted,
+    SubagentStarted,
+    SubagentEnded,
+    TurnFailed,
+    PromptExpanded,
+    FolderChanged,
+    PermissionDenied,
+    Noticed,
+}
+
+impl HappeningKind {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Compacted => "compacted",
+            Self::SubagentStarted => "subagent_started",
+            Self::SubagentEnded => "subagent_ended",
+            Self::TurnFailed => "turn_failed",
+            Self::PromptExpanded => "prompt_expanded",
+            Self::FolderChanged => "folder_changed",
+            Self::PermissionDenied => "permission_denied",
+            Self::Noticed => "noticed",
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     Succeeded,
-    Failed { error: String },
+    Failed {
+        error: String,
+    },
+    /// The agent's hook does not say; taken for a success until its transcript says otherwise.
+    Assumed,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -138,5 +235,9 @@ pub enum Reading {
 pub fn read(envelope: Envelope) -> Reading {
     match envelope.agent {
         Agent::ClaudeCode => claude_code::read(envelope),
+        _ => Reading::Ignored {
+            event: envelope.event.unwrap_or_default(),
+            reason: "its agent's events are not read yet",
+        },
     }
 }

@@ -7,8 +7,10 @@ mod connect;
 mod documents;
 mod journal;
 mod observations;
+mod outputs;
 mod projects;
 mod prompts;
+mod session_events;
 mod sessions;
 mod stats;
 mod tool_calls;
@@ -20,7 +22,7 @@ pub use documents::{
     DocumentText, EMBED_DOCUMENT, Embedded, STORED_DIMENSIONS, document_texts, embedding_model, revisions,
     set_embeddings,
 };
-pub use journal::{ProjectCache, Recorded, record};
+pub use journal::{ProjectCache, READ_TRANSCRIPT, Recorded, record};
 pub use observations::{NewObservation, SavedObservation, Source, save as save_observation};
 pub use projects::find_by_name as find_project;
 pub use stats::{Stats, stats};

@@ -5,7 +5,7 @@ use sqlx::PgConnection;
 
 use super::StoreError;
 use crate::event::Event;
-use crate::ids::{ProjectId, SessionId};
+use crate::ids::{BackfillRunId, ProjectId, SessionId};
 
 /// A session's row as its events need it.
 #[derive(Debug, Clone, Copy)]
@@ -25,14 +25,17 @@ pub(super) async fn touch(
     let session = sqlx::query_as!(
         Session,
         r#"insert into mem_sessions (agent, external_id, project_id, branch, worktree, working_folder, commit_sha,
-                                     transcript_path, started_at, last_event_at)
-           values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)
+                                     transcript_path, started_at, last_event_at, model, backfill_run_id)
+           values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11)
            on conflict on constraint mem_sessions_agent_external_id_unique do update set
                branch = coalesce(mem_sessions.branch, excluded.branch),
                worktree = coalesce(mem_sessions.worktree, excluded.worktree),
                working_folder = coalesce(mem_sessions.working_folder, excluded.working_folder),
                commit_sha = coalesce(mem_sessions.commit_sha, excluded.commit_sha),
                transcript_path = coalesce(mem_sessions.transcript_path, excluded.transcript_path),
+               model = coalesce(mem_sessions.model, excluded.model),
+               -- What a hook has told of is no longer the backfill's to take back.
+               backfill_run_id = case when excluded.backfill_run_id is null then null else mem_sessions.backfill_run_id end,
                started_at = least(mem_sessions.started_at, excluded.started_at),
                last_event_at = greatest(mem_sessions.last_event_at, excluded.last_event_at)
            returning id as "id: SessionId", project_id as "project_id: ProjectId""#,
@@ -45,6 +48,8 @@ pub(super) async fn touch(
         git.and_then(|git| git.head.as_deref()),
         event.transcript_path,
         event.occurred_at,
+        event.model,
+        event.origin.run() as Option<BackfillRunId>,
     )
     .fetch_one(connection)
     .await?;
@@ -57,12 +62,10 @@ pub(super) async fn start(
     session: SessionId,
     at: DateTime<Utc>,
     source: Option<&str>,
-    model: Option<&str>,
 ) -> Result<(), StoreError> {
     sqlx::query!(
         "update mem_sessions set
              source = coalesce(source, $3),
-             model = coalesce(model, $4),
              status = case when ended_at < $2 then 'active' else status end,
              end_reason = case when ended_at < $2 then null else end_reason end,
              ended_at = case when ended_at < $2 then null else ended_at end
@@ -70,7 +73,6 @@ pub(super) async fn start(
         session as SessionId,
         at,
         source,
-        model,
     )
     .execute(connection)
     .await?;

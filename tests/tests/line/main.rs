@@ -11,5 +11,7 @@ mod home;
 mod hook_to_journal;
 mod mcp;
 mod migrations;
+mod observations;
 mod recordings;
 mod spool;
+mod told_twice;
