@@ -6,6 +6,8 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, FromRow, PgPool, Row};
 
+use crate::wait;
+
 /// The journal of one test's database.
 #[derive(Debug, Clone, Copy)]
 pub struct Journal<'a> {
@@ -127,6 +129,16 @@ impl<'a> Journal<'a> {
         let mut counts = self.row_counts().await?;
         counts.retain(|table, _| table != "mem_observation_queue" && table != "mem_backfill_runs");
         Ok(counts)
+    }
+
+    /// Waits until the server has read the transcripts of all sessions that have ended.
+    pub async fn transcripts_read(self) -> Result<()> {
+        let query = "select count(*) from mem_observation_queue where kind = 'read_transcript'";
+        wait::until("reading the transcripts", async || {
+            let waiting: i64 = sqlx::query_scalar(query).fetch_one(self.pool).await.context("reading the queue")?;
+            Ok((waiting == 0).then_some(()))
+        })
+        .await
     }
 
     async fn row_counts(self) -> Result<BTreeMap<String, i64>> {

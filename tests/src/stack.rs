@@ -188,9 +188,14 @@ impl Stack {
         request.body(event.json()).send().await.context("posting an event")
     }
 
-    /// Hands an event to the real hook program.
+    /// Hands an event of Claude Code to the real hook program.
     pub async fn hook(&self, event: &Event) -> Result<hook::Outcome> {
-        hook::send(self.home.root(), event).await
+        self.hook_of(hook::CLAUDE_CODE, event).await
+    }
+
+    /// The same for an event of that agent.
+    pub async fn hook_of(&self, agent: &str, event: &Event) -> Result<hook::Outcome> {
+        hook::send(self.home.root(), agent, event).await
     }
 
     /// The files that wait in the spool, in the order of their names.
