@@ -203,6 +203,15 @@ impl Stack {
         json_files(&self.home.spool())
     }
 
+    /// The names of the events that wait in the spool, in the order in which the server will take them.
+    pub fn spooled_events(&self) -> Result<Vec<String>> {
+        let name = |path: PathBuf| -> Result<String> {
+            let envelope: Value = serde_json::from_slice(&std::fs::read(path)?)?;
+            Ok(envelope["event"].as_str().unwrap_or_default().to_owned())
+        };
+        self.spooled()?.into_iter().map(name).collect()
+    }
+
     pub fn rejected(&self) -> Result<Vec<PathBuf>> {
         let folder = self.home.spool().join("rejected");
         if folder.is_dir() { json_files(&folder) } else { Ok(Vec::new()) }

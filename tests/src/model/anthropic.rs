@@ -1,14 +1,30 @@
-//! An assistant's turn as the messages API writes it: whole, or as a stream of server-sent events.
+//! Claude Code's dialect, the messages API: a turn whole, or as a stream of server-sent events.
 
-use std::fmt::Write;
-
+use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::Block;
+use super::{Block, text_of};
+
+/// The answer to that request, as it wants it.
+pub(super) fn answer(request: &Value, blocks: &[Block]) -> Response {
+    let message = message(&request["model"], blocks);
+    if request["stream"] == Value::Bool(true) {
+        super::event_stream(stream(&message))
+    } else {
+        axum::Json(message).into_response()
+    }
+}
+
+/// The text of all tool results in a request.
+pub(super) fn tool_results(request: &Value) -> String {
+    let messages = request["messages"].as_array().into_iter().flatten();
+    let blocks = messages.filter_map(|message| message["content"].as_array()).flatten();
+    blocks.filter(|block| block["type"] == "tool_result").map(|block| text_of(&block["content"])).collect()
+}
 
 /// The whole message.
-pub(super) fn message(model: &Value, blocks: &[Block]) -> Value {
+fn message(model: &Value, blocks: &[Block]) -> Value {
     let content: Vec<Value> = blocks
         .iter()
         .map(|block| match block {
@@ -32,7 +48,7 @@ pub(super) fn message(model: &Value, blocks: &[Block]) -> Value {
 }
 
 /// The same message as a stream: it opens empty, each block opens empty and is filled by one delta.
-pub(super) fn stream(message: &Value) -> String {
+fn stream(message: &Value) -> String {
     let mut opening = message.clone();
     opening["content"] = json!([]);
     opening["stop_reason"] = Value::Null;
@@ -56,10 +72,5 @@ pub(super) fn stream(message: &Value) -> String {
         "usage": {"output_tokens": 20},
     }));
     events.push(json!({"type": "message_stop"}));
-    events.iter().fold(String::new(), |mut text, event| {
-        let name = event["type"].as_str().unwrap_or_default();
-        // Writing to a string cannot fail.
-        let _ = write!(text, "event: {name}\ndata: {event}\n\n");
-        text
-    })
+    super::named_events(&events)
 }
