@@ -106,6 +106,7 @@ impl<'a> Journal<'a> {
             "mem_sessions",
             "mem_user_prompts",
             "mem_tool_calls",
+            "mem_session_events",
             "mem_observations",
             "mem_search_index",
         ] {

@@ -1,7 +1,8 @@
 //! Claude Code's hook events (written against 2.1.332, which knows 34), read leniently: what a newer client adds or changes
 //! must not lose the rest of the event.
 
-use super::wire::{About, NotKept, TOLD_AFTERWARDS, Wire, not_kept};
+use super::common::About;
+use super::wire::{NotKept, TOLD_AFTERWARDS, Wire, not_kept};
 use super::{EventKind, HappeningKind, Outcome};
 
 const NOT_KEPT: [(&str, NotKept); 21] = [

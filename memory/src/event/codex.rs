@@ -5,7 +5,8 @@
 
 use serde_json::Value;
 
-use super::wire::{NotKept, TOLD_AFTERWARDS, Wire, failed, not_kept};
+use super::common::failed;
+use super::wire::{NotKept, TOLD_AFTERWARDS, Wire, not_kept};
 use super::{EventKind, HappeningKind, Outcome};
 
 const NOT_KEPT: [(&str, NotKept); 4] = [

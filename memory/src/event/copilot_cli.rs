@@ -5,7 +5,8 @@
 
 use serde_json::Value;
 
-use super::wire::{About, NotKept, TOLD_AFTERWARDS, Wire, failed, not_kept};
+use super::common::{About, failed};
+use super::wire::{NotKept, TOLD_AFTERWARDS, Wire, not_kept};
 use super::{EventKind, HappeningKind, Outcome, lenient};
 
 const NOT_KEPT: [(&str, NotKept); 4] = [

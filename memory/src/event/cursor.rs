@@ -5,7 +5,8 @@
 
 use serde_json::Value;
 
-use super::wire::{About, NO_ANSWER, NotKept, TOLD_AFTERWARDS, Wire, failed, not_kept, parsed_object};
+use super::common::{About, failed, parsed_object};
+use super::wire::{NO_ANSWER, NotKept, TOLD_AFTERWARDS, Wire, not_kept};
 use super::{EventKind, HappeningKind, Outcome, lenient};
 
 const TOLD_BY_POST_TOOL_USE: NotKept = "postToolUse tells the same call";

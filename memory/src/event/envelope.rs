@@ -70,7 +70,7 @@ impl Envelope {
             .filter(|at| (1970..10_000).contains(&at.year()))
             .ok_or(EnvelopeError::Member("occurred_at_us"))?;
         let event = lenient::string(&value, "event");
-        let cwd = lenient::string(&value, "cwd");
+        let cwd = lenient::path(&value, "cwd");
         let git = value.get("git").and_then(GitCheckout::from_wire);
         let payload = lenient::take(&mut value, "payload").ok_or(EnvelopeError::Member("payload"))?;
         if !payload.is_object() {
@@ -89,16 +89,18 @@ impl Envelope {
     fn around_bare(payload: Value, body: &[u8], agent: Agent, now: DateTime<Utc>) -> Self {
         let minute = (now.timestamp() / 60).to_le_bytes();
         let event_id = Uuid::new_v5(&BARE_EVENT_NAMESPACE, &[&minute, body].concat());
-        let cwd = lenient::string(&payload, "cwd");
+        let cwd = lenient::path(&payload, "cwd");
         Self { event_id, agent, event: None, occurred_at: now, cwd, git: None, payload }
     }
 }
 
 impl GitCheckout {
     fn from_wire(git: &Value) -> Option<Self> {
-        let root = lenient::string(git, "root")?;
-        let common_dir = lenient::string(git, "common_dir").unwrap_or_else(|| format!("{root}/.git"));
-        let [remote_url, branch, head] = ["remote_url", "branch", "head"].map(|name| lenient::string(git, name));
+        const MAX_URL_BYTES: usize = 2048;
+        let root = lenient::path(git, "root")?;
+        let common_dir = lenient::path(git, "common_dir").unwrap_or_else(|| format!("{root}/.git"));
+        let remote_url = lenient::string(git, "remote_url").filter(|url| url.len() <= MAX_URL_BYTES);
+        let [branch, head] = ["branch", "head"].map(|name| lenient::id(git, name));
         // Later members: an older hook does not know them.
         let is_worktree = git.get("worktree").and_then(Value::as_bool);
         let [created_at_us, inode] = ["created_at_us", "inode"].map(|name| lenient::integer(git, name));
@@ -192,7 +194,7 @@ mod tests {
     #[test]
     fn keeps_what_is_readable_of_a_checkout() {
         let mut value = envelope();
-        value["git"]["branch"] = json!(7);
+        value["git"]["branch"] = json!(["main"]);
         let git = parse(&value).unwrap().git.unwrap();
         assert_eq!((git.root.as_str(), git.branch), ("/w", None));
     }

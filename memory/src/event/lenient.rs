@@ -27,6 +27,19 @@ pub(super) fn label(object: &Value, name: &str) -> Option<String> {
     string(object, name).map(|text| text::bounded_id(redact::clean(&text).into_owned()))
 }
 
+/// A path that a system could open.
+pub(super) fn path(object: &Value, name: &str) -> Option<String> {
+    path_of(member(object, name)?)
+}
+
+pub(super) fn path_of(value: &Value) -> Option<String> {
+    const MAX_BYTES: usize = 4096;
+    const MAX_PART_BYTES: usize = 1024;
+    let text = value.as_str().filter(|text| !text.is_empty() && text.len() <= MAX_BYTES)?;
+    let has_long_part = text.split(['/', '\\']).any(|part| part.len() > MAX_PART_BYTES);
+    (!has_long_part).then(|| text::without_nul(text))
+}
+
 /// A number, also one that was written as a string.
 pub(super) fn integer(object: &Value, name: &str) -> Option<i64> {
     let value = member(object, name)?;

@@ -4,7 +4,8 @@
 //! Calls have ids, prompts have none. There is no event for a failed call and nothing in a call's text that says it, so its outcome
 //! is assumed.
 
-use super::wire::{About, NotKept, TOLD_AFTERWARDS, Wire, not_kept};
+use super::common::About;
+use super::wire::{NotKept, TOLD_AFTERWARDS, Wire, not_kept};
 use super::{EventKind, HappeningKind, Outcome};
 
 const NOT_KEPT: [(&str, NotKept); 1] = [("PreToolUse", TOLD_AFTERWARDS)];

@@ -24,11 +24,11 @@ async fn keeps_an_event_once_that_comes_through_two_registrations_under_the_agen
         for event in &events {
             post_registered(&stack, agent, event).await?;
         }
-        let told_once = stack.journal().contents().await?;
+        let told_once = stack.journal().dump().await?;
         for event in &events {
             post_registered(&stack, Agent::ClaudeCode, event).await?;
         }
-        assert_eq!(stack.journal().contents().await?, told_once, "{agent}");
+        assert_eq!(stack.journal().dump().await?, told_once, "{agent}");
 
         let sessions = stack.journal().sessions().await?;
         let agents: Vec<_> = sessions.iter().map(|session| session.agent.as_str()).collect();
@@ -122,15 +122,16 @@ fn bodies() -> Result<impl Strategy<Value = (Agent, Vec<u8>)>> {
     members.extend(["envelope", "event_id", "occurred_at_us", "agent"].map(String::from));
     let members: Vec<_> = members.into_iter().collect();
 
-    let changes = prop::collection::vec((prop::sample::select(members), value()), 0..5);
-    let changed = (prop::sample::select(events), changes).prop_map(|(mut event, changes)| {
-        for (member, value) in changes {
+    let replaced = prop::collection::vec((prop::sample::select(members), value()), 0..5);
+    let changed = (prop::sample::select(events), replaced).prop_map(|(mut event, replaced)| {
+        for (member, value) in replaced {
             event.payload[member] = value;
         }
         event
     });
-    let bare = changed.clone().prop_map(|event| event.json());
-    let wrapped = (changed, prop::sample::select(&Agent::ALL[..]), any::<i64>(), value()).prop_map(
+    let changed = changed.boxed();
+    let bare = changed.clone().prop_map(|event| event.json()).boxed();
+    let wrapped = (changed, prop::sample::select(&Agent::ALL[..]), any::<i64>(), git()).prop_map(
         |(event, agent, time_us, git)| {
             let envelope = json!({
                 "envelope": 1, "event_id": Uuid::new_v4(), "agent": agent.as_str(), "event": event.name,
@@ -152,6 +153,13 @@ fn bodies() -> Result<impl Strategy<Value = (Agent, Vec<u8>)>> {
     ];
     let body = prop_oneof![6 => bare, 3 => wrapped, 1 => cut_off, 1 => noise];
     Ok((prop::sample::select(&Agent::ALL[..]), body))
+}
+
+/// A checkout of anything.
+fn git() -> impl Strategy<Value = Value> {
+    [value(), value(), value(), value(), value()].prop_map(|[root, common_dir, remote_url, branch, head]| {
+        json!({"root": root, "common_dir": common_dir, "remote_url": remote_url, "branch": branch, "head": head})
+    })
 }
 
 /// A value that may stand where another is expected.

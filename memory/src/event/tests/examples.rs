@@ -1,6 +1,8 @@
 //! At least one payload of every event of every agent, written from the agents' documentation and their own type definitions,
 //! with what is kept of it as a snapshot.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use super::super::wire::UNKNOWN;
@@ -63,10 +65,10 @@ fn events(agent: Agent) -> Vec<&'static str> {
 #[test]
 fn keeps_of_every_event_what_the_snapshot_says() {
     for agent in Agent::ALL {
-        let lines = payloads(agent)
-            .into_iter()
-            .map(|(event, payload)| format!("{event}: {}\n", summary(&read(envelope(agent, &event, payload)))))
-            .collect::<String>();
+        let mut lines = String::new();
+        for (event, payload) in payloads(agent) {
+            let _ = writeln!(lines, "{event}: {}", summary(&read(envelope(agent, &event, payload))));
+        }
         if agent != Agent::OpenCode {
             insta::assert_snapshot!(agent.as_str(), lines);
         }
