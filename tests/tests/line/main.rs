@@ -9,5 +9,7 @@ mod home;
 mod hook_to_journal;
 mod mcp;
 mod migrations;
+mod project_choices;
+mod projects;
 mod recordings;
 mod spool;
