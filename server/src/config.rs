@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Parser;
 use memory::home::Home;
+use memory::project::{ProjectPolicy, WorktreePolicy};
 
 /// The server of agent-memory: takes events from hooks, keeps them in Postgres, gives them back over MCP.
 #[derive(Debug, Parser)]
@@ -26,6 +27,9 @@ pub struct Arguments {
     /// Folder with the embedding model and the ONNX runtime; without it the home's `models`
     #[arg(long, env = "AGENT_MEMORY_MODELS")]
     pub models: Option<PathBuf>,
+    /// Whether a repository's worktrees are one project with it: `shared` or `separate`
+    #[arg(long, env = "AGENT_MEMORY_WORKTREES", default_value_t)]
+    pub worktrees: WorktreePolicy,
     /// Apply the migrations and exit
     #[arg(long)]
     pub migrate: bool,
@@ -41,6 +45,9 @@ pub struct Config {
     pub token: String,
     pub spool: PathBuf,
     pub models: PathBuf,
+    pub projects: ProjectPolicy,
+    /// The folder with the user's list of what must not be recorded; there is none where there is no home.
+    pub lists: Option<PathBuf>,
 }
 
 impl Arguments {
@@ -67,6 +74,8 @@ impl Arguments {
             token: read_secret(&token_file).context("reading the token")?,
             spool: or_home(self.spool, Home::spool)?,
             models: or_home(self.models, Home::models)?,
+            projects: ProjectPolicy::of_process(self.worktrees),
+            lists: home.as_ref().ok().map(Home::config),
         })
     }
 }

@@ -8,6 +8,7 @@ mod counters;
 mod database;
 mod error;
 mod observations;
+mod exclusion;
 mod observe;
 mod router;
 mod routes;
@@ -29,6 +30,7 @@ pub use observe::check_health;
 
 use counters::Counters;
 use database::Database;
+use exclusion::Exclusion;
 use spool::Spool;
 use writer::Writer;
 
@@ -41,6 +43,7 @@ pub(crate) struct App {
     pub(crate) writer: Writer,
     pub(crate) spool: Spool,
     pub(crate) counters: Arc<Counters>,
+    pub(crate) exclusion: Exclusion,
     /// Commits that nobody waits for but the shutdown.
     pub(crate) tasks: TaskTracker,
     pub(crate) token: auth::Token,
@@ -53,12 +56,13 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
     // Connections of its own: searches must never hold up an agent.
     let journal = memory::store::connect_lazily(&config.database_url).context("reading the database URL")?;
     let tasks = TaskTracker::new();
-    let (writer, write_loop) = Writer::new(journal);
+    let (writer, write_loop) = Writer::new(journal, config.projects);
     let app = App {
         database: Database::default(),
         embedder: Embedder::over(config.models.clone()),
         spool: Spool::at(config.spool.clone()),
         counters: Arc::default(),
+        exclusion: Exclusion::listed_in(config.lists),
         tasks: tasks.clone(),
         token: auth::Token::new(&config.token),
         writer,
@@ -86,11 +90,11 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
 
 /// Everything that happens without a request: the schema, then the spool and the queue.
 async fn work(app: App, shutdown: &CancellationToken) -> anyhow::Result<()> {
-    let App { db, database, embedder, writer, spool, counters, .. } = app;
+    let App { db, database, embedder, writer, spool, counters, exclusion, .. } = app;
     if database.prepare(&db, shutdown).await?.is_none() {
         return Ok(());
     }
     let worker = Worker::new(db.clone(), EmbedDocuments { db, embedder });
-    tokio::join!(spool.drain_until(&writer, &counters, shutdown), worker.run(shutdown.clone()));
+    tokio::join!(spool.drain_until(&writer, &counters, &exclusion, shutdown), worker.run(shutdown.clone()));
     Ok(())
 }

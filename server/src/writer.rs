@@ -5,6 +5,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use memory::event::Event;
+use memory::project::ProjectPolicy;
 use memory::store::{Db, ProjectCache, Recorded, StoreError, record};
 use tokio::sync::{mpsc, oneshot};
 
@@ -38,9 +39,9 @@ struct Pending {
 }
 
 impl Writer {
-    pub(crate) fn new(db: Db) -> (Self, impl Future<Output = ()> + Send) {
+    pub(crate) fn new(db: Db, projects: ProjectPolicy) -> (Self, impl Future<Output = ()> + Send) {
         let (events, waiting) = mpsc::channel(MAX_WAITING);
-        (Self { events }, write(db, waiting))
+        (Self { events }, write(db, ProjectCache::new(projects), waiting))
     }
 
     /// Returns after the event's commit. The event is stored even if the caller stops waiting.
@@ -67,8 +68,7 @@ impl Enqueued {
     }
 }
 
-async fn write(db: Db, mut waiting: mpsc::Receiver<Pending>) {
-    let mut projects = ProjectCache::default();
+async fn write(db: Db, mut projects: ProjectCache, mut waiting: mpsc::Receiver<Pending>) {
     let mut batch = Vec::with_capacity(MAX_BATCH);
     while waiting.recv_many(&mut batch, MAX_BATCH).await > 0 {
         // Servers that share a database lock sessions in the same order, so that they never wait for each other in a ring.

@@ -52,6 +52,13 @@ pub enum StoreError {
     AmbiguousProject { name: String, known: String },
     #[error("`{field}` is empty")]
     Empty { field: &'static str },
+}
+
+/// Why projects could not be changed as a person wished.
+#[derive(Debug, thiserror::Error)]
+pub enum ProjectError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
     #[error("`{0}` is the same project by both names")]
     SameProject(String),
     #[error("there is no merge {0} that could be undone")]
@@ -64,12 +71,18 @@ pub enum StoreError {
     AliasTaken { key: String, project: String },
 }
 
+impl From<sqlx::Error> for ProjectError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
 impl StoreError {
     /// Whether the same call may succeed later: the database is away, read-only, full, or two transactions met.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Database(error) | Self::Queue(QueueError::Database(error)) => is_transient(error),
-            _ => false,
+            Self::UnknownProject { .. } | Self::AmbiguousProject { .. } | Self::Empty { .. } => false,
         }
     }
 

@@ -14,6 +14,8 @@ mod hook_to_journal;
 mod mcp;
 mod migrations;
 mod observations;
+mod project_choices;
+mod projects;
 mod recordings;
 mod spool;
 mod told_twice;

@@ -9,6 +9,7 @@ mod images;
 mod logs;
 mod migrate;
 mod prepare;
+mod project;
 mod register;
 mod start;
 mod status;
@@ -39,6 +40,7 @@ pub async fn run(command: Command, printer: &Printer) -> Result<()> {
         Command::Register(arguments) => register::register(&arguments, &home, printer),
         Command::Unregister(arguments) => register::unregister(&arguments, &home, printer),
         Command::Images => images::run(printer).await,
+        Command::Project(command) => project::run(command, &home, printer).await,
         Command::Test(arguments) => test::run(&arguments.arguments, printer).await,
         Command::Ci => ci::run(printer).await,
         Command::Prepare(arguments) => prepare::run(&arguments, printer).await,
