@@ -3,9 +3,12 @@
 use serde_json::Value;
 
 use super::text;
+use crate::redact;
 
+/// A string without what must never be kept: folders, addresses and reasons can hold secrets as well as prompts can.
 pub(super) fn string(object: &Value, name: &str) -> Option<String> {
-    object.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(text::without_nul)
+    let text = object.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())?;
+    Some(text::without_nul(&redact::clean(text)))
 }
 
 /// A string that names something, short enough for an index.

@@ -27,7 +27,11 @@ impl Capped {
     /// Takes out what must never be kept, then keeps the first two thirds and the last third of what fits, with a mark between
     /// them. In this order, for a cut could take the mark that opens a private part and leave the part.
     pub fn new(text: &str, limit_bytes: usize) -> Self {
-        let text = &*redact::clean(text);
+        Self::cut(&redact::clean(text), limit_bytes)
+    }
+
+    /// The same for a text that is clean already.
+    fn cut(text: &str, limit_bytes: usize) -> Self {
         if text.len() <= limit_bytes {
             return Self { text: without_nul(text), truncated_at_bytes: None };
         }
@@ -39,15 +43,16 @@ impl Capped {
     }
 }
 
-/// Caps a tool's input, string by string and as a whole; returns the length of the largest text that was cut.
+/// Cleans a tool's input, then caps it, string by string and as a whole; returns the length of the largest text that was cut.
 pub(super) fn cap_input(input: &mut Value) -> Option<i64> {
+    redact::clean_json(input);
     let cut = cap_json(input, MAX_INPUT_STRING_BYTES);
     let size = size_of(input);
     if size <= MAX_INPUT_BYTES {
         return cut;
     }
     // Many strings rather than a long one: what is left of it as text still says what was asked.
-    *input = Value::String(Capped::new(&input.to_string(), MAX_INPUT_BYTES / 4).text);
+    *input = Value::String(Capped::cut(&input.to_string(), MAX_INPUT_BYTES / 4).text);
     cut.max(Some(size as i64))
 }
 
@@ -72,21 +77,19 @@ pub(crate) fn bounded_id(id: String) -> String {
     format!("{}…{digest}", &id[..floor_char_boundary(&id, MAX_ID_BYTES / 2)])
 }
 
-/// Caps every string in a JSON value, keys included in the cleaning; returns the length of the longest string that was cut.
+/// Caps every string in a JSON value, and takes NUL out of its keys; returns the length of the longest string that was cut.
 fn cap_json(value: &mut Value, limit_bytes: usize) -> Option<i64> {
     match value {
         Value::String(text) => {
-            let capped = Capped::new(text, limit_bytes);
+            let capped = Capped::cut(text, limit_bytes);
             *text = capped.text;
             capped.truncated_at_bytes
         }
         Value::Array(items) => items.iter_mut().filter_map(|item| cap_json(item, limit_bytes)).max(),
         Value::Object(members) => {
-            if members.keys().any(|key| redact::clean(&without_nul(key)) != *key) {
-                *members = std::mem::take(members)
-                    .into_iter()
-                    .map(|(key, value)| (redact::clean(&without_nul(&key)).into_owned(), value))
-                    .collect();
+            if members.keys().any(|key| key.contains('\0')) {
+                *members =
+                    std::mem::take(members).into_iter().map(|(key, value)| (without_nul(&key), value)).collect();
             }
             members.values_mut().filter_map(|member| cap_json(member, limit_bytes)).max()
         }
