@@ -26,6 +26,9 @@ pub struct Arguments {
     /// Folder with the embedding model and the ONNX runtime; without it the home's `models`
     #[arg(long, env = "AGENT_MEMORY_MODELS")]
     pub models: Option<PathBuf>,
+    /// File with the user's own redaction rules, in gitleaks' format; without it the built-in rules alone count
+    #[arg(long, env = "AGENT_MEMORY_REDACT_RULES")]
+    pub redact_rules: Option<PathBuf>,
     /// Apply the migrations and exit
     #[arg(long)]
     pub migrate: bool,

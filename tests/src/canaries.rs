@@ -86,7 +86,7 @@ pub fn canaries(seed: u64) -> Vec<Canary> {
 fn tokens(dice: &mut Dice) -> Vec<(&'static str, String)> {
     // The parts: fixed texts, and the lengths and alphabets of what is random.
     let mut make = |parts: &[(&str, &str, usize)]| -> String {
-        parts.iter().map(|(fixed, alphabet, length)| format!("{fixed}{}", dice.text(alphabet, *length))).collect()
+        parts.iter().flat_map(|(fixed, alphabet, length)| [(*fixed).to_owned(), dice.text(alphabet, *length)]).collect()
     };
     let hex = LOWER_HEX;
     let any = ALPHANUMERIC;
@@ -200,22 +200,28 @@ fn named_secrets(dice: &mut Dice) -> Vec<Canary> {
     let secret = dice.text(BASE64, 40);
     add("aws-secret-key", secret.clone(), format!("AK{}A{},{secret}", "I", dice.text(BASE32, 16)));
     let secret = format!("{}==", dice.text(BASE64, 86));
-    let text = format!("DefaultEndpointsProtocol=https;AccountName=a;AccountKey={secret};EndpointSuffix=core.windows.net");
+    let text =
+        format!("DefaultEndpointsProtocol=https;AccountName=a;AccountKey={secret};EndpointSuffix=core.windows.net");
     add("azure-storage-key", secret, text);
     let secret = format!("{}=", dice.text(BASE64, 43));
     add("wireguard-private-key", secret.clone(), format!("[Interface]\nPrivateKey = {secret}\nAddress = 10.0.0.1/24"));
     let secret = dice.uuid();
     add("heroku-key", secret.clone(), format!("HEROKU_API_KEY={secret} heroku apps"));
-    let secret = format!("M{}.{}.{}", dice.text(ALPHANUMERIC, 23), dice.text(ALPHANUMERIC, 6), dice.text(BASE64_URL, 38));
+    let secret =
+        format!("M{}.{}.{}", dice.text(ALPHANUMERIC, 23), dice.text(ALPHANUMERIC, 6), dice.text(BASE64_URL, 38));
     add("discord-bot-token", secret.clone(), format!("discord login failed for {secret}"));
     let secret = dice.text(ALPHANUMERIC, 24);
-    add("slack-webhook", secret.clone(), format!("curl -d x https://hooks.slack.com/services/T0{0}/B0{0}/{secret}", "AB12CD34"));
+    add(
+        "slack-webhook",
+        secret.clone(),
+        format!("curl -d x https://hooks.slack.com/services/T0{0}/B0{0}/{secret}", "AB12CD34"),
+    );
     let secret = dice.text(BASE64_URL, 68);
     add("discord-webhook", secret.clone(), format!("https://discord.com/api/webhooks/123456789012345678/{secret}"));
     all
 }
 
-const PASSWORD_PLACES: [&str; 40] = [
+const PASSWORD_PLACES: [&str; 41] = [
     "mysql -h db.example.com -u root -p%% widgets < dump.sql",
     "mysqldump -uroot -p'%%' --all-databases",
     "PGPASSWORD=%% psql -h db.example.com -U postgres",
@@ -224,6 +230,7 @@ const PASSWORD_PLACES: [&str; 40] = [
     "sshpass -p %% ssh dev@example.com uptime",
     "sshpass -p '%%' scp a dev@example.com:",
     "docker login -u dev -p %% registry.example.com",
+    "unzip -P %% archive.zip",
     "redis-cli -h cache.example.com -a %% ping",
     "mytool --user dev --password %% --verbose",
     "mytool --password=%% --verbose",
@@ -314,7 +321,11 @@ fn private_keys(dice: &mut Dice) -> Vec<Canary> {
             text = format!("{text}{line_end}{}{line_end}", mark("END"));
         }
         let secret = lines[(dice.next() % 6) as usize].clone();
-        let text = if line_end.starts_with('\\') { format!("{{\"private_key\": \"{text}\"}}") } else { format!("cat key.pem\n{text}") };
+        let text = if line_end.starts_with('\\') {
+            format!("{{\"private_key\": \"{text}\"}}")
+        } else {
+            format!("cat key.pem\n{text}")
+        };
         all.push(Canary { kind: "private-key", secret, text });
     }
     all

@@ -177,6 +177,23 @@ pub struct PrepareArgs {
 pub enum BenchCommand {
     /// The hook's wall time against an empty process and `node -e 0`
     Hook(BenchHookArgs),
+    /// Taking secrets out of 4 KiB of text against the keyword scan alone
+    Redact(BenchRedactArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct BenchRedactArgs {
+    /// How often each kind of text is cleaned
+    #[arg(long, default_value_t = 2000)]
+    pub rounds: usize,
+
+    /// Also write the figures into docs/benchmarks.md
+    #[arg(long)]
+    pub write: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

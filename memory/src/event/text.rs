@@ -88,8 +88,7 @@ fn cap_json(value: &mut Value, limit_bytes: usize) -> Option<i64> {
         Value::Array(items) => items.iter_mut().filter_map(|item| cap_json(item, limit_bytes)).max(),
         Value::Object(members) => {
             if members.keys().any(|key| key.contains('\0')) {
-                *members =
-                    std::mem::take(members).into_iter().map(|(key, value)| (without_nul(&key), value)).collect();
+                *members = std::mem::take(members).into_iter().map(|(key, value)| (without_nul(&key), value)).collect();
             }
             members.values_mut().filter_map(|member| cap_json(member, limit_bytes)).max()
         }

@@ -75,7 +75,8 @@ fn name_around(bytes: &[u8], keyword: &Range<usize>) -> Option<Name> {
     }
     let dashes = bytes[start..keyword.start].iter().take_while(|byte| **byte == b'-').count();
     let before = start.checked_sub(1).map(|before| bytes[before]);
-    let is_option = dashes > 0 && before.is_none_or(|before| before.is_ascii_whitespace() || b"\"'`[(".contains(&before));
+    let is_option =
+        dashes > 0 && before.is_none_or(|before| before.is_ascii_whitespace() || b"\"'`[(".contains(&before));
     start += dashes;
     while end > keyword.end && bytes[end - 1] == b'-' {
         end -= 1;
@@ -155,8 +156,9 @@ impl Cursor<'_> {
     fn names_a_member(&self) -> bool {
         let rest = &self.bytes[self.at..self.bytes.len().min(self.at + 64)];
         let start = rest.iter().position(|byte| !b" \t\r\n,\"'\\n".contains(byte));
-        start.is_some_and(|start| start > 0 && rest[start..].len() > 5 && rest[start..start + 5].eq_ignore_ascii_case(b"value"))
-            || rest.get(..5).is_some_and(|word| word.eq_ignore_ascii_case(b"value"))
+        start.is_some_and(|start| {
+            start > 0 && rest[start..].len() > 5 && rest[start..start + 5].eq_ignore_ascii_case(b"value")
+        }) || rest.get(..5).is_some_and(|word| word.eq_ignore_ascii_case(b"value"))
     }
 
     fn member_after_name(&mut self) -> Option<Separator> {
@@ -336,7 +338,9 @@ mod tests {
 
     #[test]
     fn finds_none_where_nothing_is_assigned() {
-        for text in ["the password is", "password::new()", "<input type=\"password\" id=\"x\">", "password", "pass(word)"] {
+        for text in
+            ["the password is", "password::new()", "<input type=\"password\" id=\"x\">", "password", "pass(word)"]
+        {
             check(text, None);
         }
     }

@@ -8,7 +8,12 @@ pub(super) fn bits_per_byte(bytes: &[u8]) -> f64 {
         counts[usize::from(*byte)] += 1;
     }
     let total = bytes.len() as f64;
-    counts.iter().filter(|count| **count > 0).map(|count| f64::from(*count) / total).map(|share| -share * share.log2()).sum()
+    counts
+        .iter()
+        .filter(|count| **count > 0)
+        .map(|count| f64::from(*count) / total)
+        .map(|share| -share * share.log2())
+        .sum()
 }
 
 #[cfg(test)]

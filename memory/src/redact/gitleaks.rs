@@ -70,7 +70,8 @@ fn parse(text: &str, path: &Path) -> Result<UserRules, RulesError> {
     let mut allow = Allow::default();
     for definition in document.allowlist.into_iter().chain(document.allowlists) {
         let targets = definition.target_rules.clone();
-        let unusable = |message: String| RulesError::Rule { path: path.to_owned(), rule: "allowlist".to_owned(), message };
+        let unusable =
+            |message: String| RulesError::Rule { path: path.to_owned(), rule: "allowlist".to_owned(), message };
         if targets.is_empty() {
             allow.lists.push(definition.list().map_err(unusable)?);
             continue;
@@ -194,7 +195,8 @@ mod tests {
     #[test]
     fn lets_through_what_the_users_allow_lists_name() {
         let redactor = redactor();
-        for text in ["acme=known1b2c3", "acme=sample12b3", "acme=publicly1b2", "acme=aaaaaaaaaa", "harmless left-1111"] {
+        for text in ["acme=known1b2c3", "acme=sample12b3", "acme=publicly1b2", "acme=aaaaaaaaaa", "harmless left-1111"]
+        {
             assert_eq!(redactor.clean(text), text);
         }
         assert_ne!(redactor.clean("left-1111"), "left-1111", "of a list with AND all conditions must hold");

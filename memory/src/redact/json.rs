@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use super::has_mark;
 use super::names::Kind;
 use super::redactor::{Redactor, placeholder};
 use super::value::{self, Form};
-use super::has_mark;
 
 /// Members that name something whose value stands beside them, as in `{"name": "DB_PASSWORD", "value": "…"}`.
 const NAMING_MEMBERS: [&str; 3] = ["name", "key", "Name"];

@@ -63,7 +63,8 @@ impl Names {
             return None;
         }
         self.names.iter().find(|kind| {
-            kind.endings.iter().any(|ending| joined.ends_with(ending.as_str())) || kind.words.iter().any(|word| word == last)
+            kind.endings.iter().any(|ending| joined.ends_with(ending.as_str()))
+                || kind.words.iter().any(|word| word == last)
         })
     }
 }
@@ -106,7 +107,8 @@ mod tests {
 
     #[test]
     fn knows_a_name_in_every_spelling() {
-        for name in ["password", "DB_PASSWORD", "dbPassword", "db-password", "PGPASSWORD", "password2", "PASSWORD_PROD"] {
+        for name in ["password", "DB_PASSWORD", "dbPassword", "db-password", "PGPASSWORD", "password2", "PASSWORD_PROD"]
+        {
             check(name, Some("password"));
         }
         for name in ["apiKey", "X-Api-Key", "OPENAI_API_KEY", "aws_secret_access_key", "clientSecret"] {
@@ -122,8 +124,24 @@ mod tests {
     #[test]
     fn takes_no_other_name_for_one() {
         for name in [
-            "password_hash", "passwordField", "tokens", "max_tokens", "tokenUrl", "keyboard", "monkey", "author", "passport",
-            "compass", "publicKey", "nextPageToken", "secretName", "keys", "cookies", "api_key_id", "PWD_LENGTH", "",
+            "password_hash",
+            "passwordField",
+            "tokens",
+            "max_tokens",
+            "tokenUrl",
+            "keyboard",
+            "monkey",
+            "author",
+            "passport",
+            "compass",
+            "publicKey",
+            "nextPageToken",
+            "secretName",
+            "keys",
+            "cookies",
+            "api_key_id",
+            "PWD_LENGTH",
+            "",
         ] {
             check(name, None);
         }

@@ -158,7 +158,9 @@ impl Redactor {
                     whole_text.push(number);
                     continue;
                 };
-                if case == Case::Exact && !rule.keywords.iter().any(|word| text.as_bytes()[hit.range.clone()] == *word.as_bytes()) {
+                if case == Case::Exact
+                    && !rule.keywords.iter().any(|word| text.as_bytes()[hit.range.clone()] == *word.as_bytes())
+                {
                     continue;
                 }
                 if overlaps(marks, &hit.range) {

@@ -27,6 +27,13 @@ pub enum RulesError {
     TooLate { path: PathBuf },
 }
 
+impl RulesError {
+    /// What the user can do about it.
+    pub const fn hint(&self) -> &'static str {
+        "mend the file that AGENT_MEMORY_REDACT_RULES names, or unset the variable to use the built-in rules alone"
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Rule {
     pub(super) id: String,

@@ -26,15 +26,73 @@ pub(super) enum Form {
 
 /// Words that stand where a value would, in documentation and schemas.
 const NO_VALUES: [&str; 62] = [
-    "string", "text", "str", "hidden", "required", "optional", "true", "false", "none", "null", "nil", "undefined", "varchar", "char",
-    "input", "password", "secret", "token", "changeme", "change_me", "change-me", "changeit", "placeholder", "redacted", "masked",
-    "removed", "omitted", "example", "sample", "dummy", "unset", "empty", "missing", "invalid", "unknown", "default", "bearer", "basic",
-    "flag", "option", "argument", "parameter", "value", "file", "from", "with", "prompt", "will", "that", "this", "must", "should",
-    "when", "which", "stdin", "auto", "inherit", "boolean", "number", "object", "bool", "int",
+    "string",
+    "text",
+    "str",
+    "hidden",
+    "required",
+    "optional",
+    "true",
+    "false",
+    "none",
+    "null",
+    "nil",
+    "undefined",
+    "varchar",
+    "char",
+    "input",
+    "password",
+    "secret",
+    "token",
+    "changeme",
+    "change_me",
+    "change-me",
+    "changeit",
+    "placeholder",
+    "redacted",
+    "masked",
+    "removed",
+    "omitted",
+    "example",
+    "sample",
+    "dummy",
+    "unset",
+    "empty",
+    "missing",
+    "invalid",
+    "unknown",
+    "default",
+    "bearer",
+    "basic",
+    "flag",
+    "option",
+    "argument",
+    "parameter",
+    "value",
+    "file",
+    "from",
+    "with",
+    "prompt",
+    "will",
+    "that",
+    "this",
+    "must",
+    "should",
+    "when",
+    "which",
+    "stdin",
+    "auto",
+    "inherit",
+    "boolean",
+    "number",
+    "object",
+    "bool",
+    "int",
 ];
 
 const CODE_WORDS: [&str; 16] = [
-    "pass", "secret", "token", "key", "pwd", "cred", "auth", "param", "arg", "value", "input", "str", "var", "field", "user", "hash",
+    "pass", "secret", "token", "key", "pwd", "cred", "auth", "param", "arg", "value", "input", "str", "var", "field",
+    "user", "hash",
 ];
 
 pub(super) fn is_secret(value: &str, form: Form, strictness: Strictness, name: &str) -> bool {
@@ -50,7 +108,9 @@ pub(super) fn is_secret(value: &str, form: Form, strictness: Strictness, name: &
             Form::Quoted | Form::Element => value.len() >= 4 && !is_label(value) && !is_path(value),
             Form::Environment => value.len() >= 4 && !is_expression(value) && !is_path(value),
             Form::Argument => value.len() >= 4 && !is_expression(value) && !is_path(value) && !value.starts_with('-'),
-            Form::Plain => value.len() >= 6 && has_letter(value) && (has_digit(value) || has_sign(value)) && !is_code(value),
+            Form::Plain => {
+                value.len() >= 6 && has_letter(value) && (has_digit(value) || has_sign(value)) && !is_code(value)
+            }
             Form::Pair => value.len() >= 6 && has_letter(value) && has_digit(value) && !is_code(value),
         },
         Strictness::Random => match form {
@@ -61,7 +121,10 @@ pub(super) fn is_secret(value: &str, form: Form, strictness: Strictness, name: &
         Strictness::Long => match form {
             Form::Environment | Form::Argument => looks_random(value, 16) && !is_path(value),
             Form::Member | Form::Quoted => {
-                looks_random(value, 20) && entropy::bits_per_byte(value.as_bytes()) > 3.6 && !is_path(value) && !is_digest(value)
+                looks_random(value, 20)
+                    && entropy::bits_per_byte(value.as_bytes()) > 3.6
+                    && !is_path(value)
+                    && !is_digest(value)
             }
             _ => false,
         },
@@ -72,7 +135,8 @@ pub(super) fn is_secret(value: &str, form: Form, strictness: Strictness, name: &
 pub(super) fn is_example(secret: &str) -> bool {
     let bytes = secret.as_bytes();
     let says_so = bytes.windows(7).any(|window| window.eq_ignore_ascii_case(b"example"));
-    let repeats = bytes.windows(8).any(|window| window.iter().all(|byte| *byte == window[0]) && b"xX*.0-_#".contains(&window[0]));
+    let repeats =
+        bytes.windows(8).any(|window| window.iter().all(|byte| *byte == window[0]) && b"xX*.0-_#".contains(&window[0]));
     says_so || repeats
 }
 
@@ -110,6 +174,8 @@ fn is_no_value(value: &str) -> bool {
         || lower.starts_with("vault:")
         || lower.starts_with("keyring:")
         || lower.starts_with("arn:aws:")
+        || lower.ends_with("...")
+        || lower.ends_with('…')
         || lower.ends_with("_here")
         || lower.ends_with("-here")
         || lower.ends_with("-goes-here")
@@ -146,9 +212,11 @@ fn is_label(value: &str) -> bool {
         return false;
     }
     let lower = value.to_lowercase();
-    let is_sentence = value.chars().next().is_some_and(char::is_uppercase) || value.ends_with(['.', '?', '!', ':', '…']);
-    let speaks_of_it =
-        ["password", "passphrase", "secret", "token", "key", "credential", "please", "must "].iter().any(|word| lower.contains(word));
+    let is_sentence =
+        value.chars().next().is_some_and(char::is_uppercase) || value.ends_with(['.', '?', '!', ':', '…']);
+    let speaks_of_it = ["password", "passphrase", "secret", "token", "key", "credential", "please", "must "]
+        .iter()
+        .any(|word| lower.contains(word));
     let scheme = ["bearer ", "basic ", "token "].iter().find_map(|scheme| lower.strip_prefix(scheme));
     match scheme {
         Some(rest) => rest.trim().len() < 4 || is_no_value(rest.trim()),
@@ -232,7 +300,8 @@ fn looks_random(value: &str, min_bytes: usize) -> bool {
         return false;
     }
     let entropy = entropy::bits_per_byte(value.as_bytes());
-    let mixes_cases = value.bytes().any(|byte| byte.is_ascii_lowercase()) && value.bytes().any(|byte| byte.is_ascii_uppercase());
+    let mixes_cases =
+        value.bytes().any(|byte| byte.is_ascii_lowercase()) && value.bytes().any(|byte| byte.is_ascii_uppercase());
     (has_letter(value) && has_digit(value) && entropy >= 2.8) || (mixes_cases && value.len() >= 16 && entropy >= 3.8)
 }
 
@@ -260,7 +329,8 @@ fn digit_runs(part: &str) -> usize {
 fn humps_are_words(part: &str) -> bool {
     let words = words_of(part);
     let letters: usize = words.iter().map(String::len).sum();
-    let has_vowels = part.len() < 7 || part.bytes().filter(|byte| b"aeiouyAEIOUY".contains(byte)).count() * 6 >= part.len();
+    let has_vowels =
+        part.len() < 7 || part.bytes().filter(|byte| b"aeiouyAEIOUY".contains(byte)).count() * 6 >= part.len();
     words.len() * 3 <= letters.max(3) && has_vowels && letters / words.len().max(1) <= 16
 }
 

@@ -62,7 +62,9 @@ fn generated(dice: &mut Dice) -> Vec<String> {
         format!("GET /api/items/{id}/keys?limit=10 200 31ms"),
         format!("<img src=\"data:image/png;base64,{image}\" alt=\"the token\">"),
         format!("background: url(data:font/woff2;base64,{image}) format('woff2');"),
-        format!("{{\"type\": \"image\", \"source\": {{\"type\": \"base64\", \"media_type\": \"image/png\", \"data\": \"{image}\"}}}}"),
+        format!(
+            "{{\"type\": \"image\", \"source\": {{\"type\": \"base64\", \"media_type\": \"image/png\", \"data\": \"{image}\"}}}}"
+        ),
         format!("-----BEGIN CERTIFICATE-----\n{certificate}\n-----END CERTIFICATE-----"),
         format!("-----BEGIN {} KEY-----\n{certificate}\n-----END {} KEY-----", "PUBLIC", "PUBLIC"),
         format!("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA{public} dev@example.com"),
@@ -73,7 +75,9 @@ fn generated(dice: &mut Dice) -> Vec<String> {
         format!("/nix/store/{}-openssl-3.0.13/lib/libssl.so", &dice.text("0123456789abcdfghijklmnpqrsvwxyz", 32)),
         format!("https://www.youtube.com/watch?v={url_id}"),
         format!("https://example.com/docs/{id}#the-password-field"),
-        format!("!function(e,t){{var n=e.token,r=t.key;n={short};return{{token:n,key:r,password:e.password}}}}({short});"),
+        format!(
+            "!function(e,t){{var n=e.token,r=t.key;n={short};return{{token:n,key:r,password:e.password}}}}({short});"
+        ),
         format!(".key{{color:#{};background:#{}}}.token{{margin:0}}", &commit[..6], &commit[6..12]),
         format!("test tests::{name}::rejects_a_wrong_token ... ok"),
         format!("const REQUEST_ID = \"{id}\";"),
@@ -85,8 +89,16 @@ fn generated(dice: &mut Dice) -> Vec<String> {
         format!("0x{}", &digest[..40]),
         format!("arn:aws:iam::123456789012:role/deploy-{short}"),
         format!("//# sourceMappingURL=app.{short}.js.map"),
-        format!("{{\"version\":3,\"mappings\":\"{}\"}}", dice.text("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop,;", 400)),
-        format!("price_{} prod_{} acct_{}", dice.text(ALPHANUMERIC, 24), dice.text(ALPHANUMERIC, 14), dice.text(ALPHANUMERIC, 16)),
+        format!(
+            "{{\"version\":3,\"mappings\":\"{}\"}}",
+            dice.text("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop,;", 400)
+        ),
+        format!(
+            "price_{} prod_{} acct_{}",
+            dice.text(ALPHANUMERIC, 24),
+            dice.text(ALPHANUMERIC, 14),
+            dice.text(ALPHANUMERIC, 16)
+        ),
         format!("https://{short}.ingest.example.com:8080/api/@scope/pkg"),
         format!("postgres://localhost:5432/widgets_{short}"),
         format!("docker run -u 1000:1000 -p 8080:80 -v /srv:/srv image:{short}"),

@@ -8,7 +8,7 @@ fn cleaned(mut value: Value) -> Value {
     value
 }
 
-fn check_gone(value: Value) {
+fn check_gone(value: &Value) {
     for text in super::strings(&cleaned(value.clone())) {
         assert!(text.contains("‹redacted:"), "{value} -> {text}");
     }
@@ -22,16 +22,26 @@ fn check_kept(value: &Value) {
 
 #[test]
 fn a_secret_name_is_enough() {
-    for name in ["password", "db_password", "passwd", "api_key", "apiKey", "client_secret", "secret", "PGPASSWORD", "passphrase"] {
+    for name in [
+        "password",
+        "db_password",
+        "passwd",
+        "api_key",
+        "apiKey",
+        "client_secret",
+        "secret",
+        "PGPASSWORD",
+        "passphrase",
+    ] {
         for value in ["hunter2", "swordfish", "correct horse battery staple", "a\"b\\c", "12345"] {
-            check_gone(json!({name: value}));
+            check_gone(&json!({name: value}));
         }
     }
     for value in ["Bearer abcdefgh", "Basic dXNlcjpwdw", "abcdefghijkl"] {
-        check_gone(json!({"Authorization": value}));
+        check_gone(&json!({"Authorization": value}));
     }
-    check_gone(json!({"password": 123_456}));
-    check_gone(json!({"passwords": {"password": ["swordfish", "hunter2"]}}));
+    check_gone(&json!({"password": 123_456}));
+    check_gone(&json!({"passwords": {"password": ["swordfish", "hunter2"]}}));
     assert_eq!(cleaned(json!({"name": "DB_PASSWORD", "value": "swordfish"}))["value"], "‹redacted:password›");
 }
 
@@ -49,13 +59,34 @@ fn a_secret_name_is_enough_in_json_within_a_string_at_any_depth() {
 #[test]
 fn keeps_placeholders_and_what_is_no_value() {
     for value in [
-        json!(""), json!(null), json!(true), json!("null"), json!("xxx"), json!("********"), json!("<your key>"), json!("${DB_PASSWORD}"),
-        json!("$DB_PASSWORD"), json!("{{ vault_password }}"), json!("%DB_PASSWORD%"), json!("DB_PASSWORD"), json!("changeme"),
-        json!("your-password-here"), json!("string"), json!("Enter your password"), json!("process.env.DB_PASSWORD"), json!("password"),
+        json!(""),
+        json!(null),
+        json!(true),
+        json!("null"),
+        json!("xxx"),
+        json!("********"),
+        json!("<your key>"),
+        json!("${DB_PASSWORD}"),
+        json!("$DB_PASSWORD"),
+        json!("{{ vault_password }}"),
+        json!("%DB_PASSWORD%"),
+        json!("DB_PASSWORD"),
+        json!("changeme"),
+        json!("your-password-here"),
+        json!("string"),
+        json!("Enter your password"),
+        json!("process.env.DB_PASSWORD"),
+        json!("password"),
     ] {
         check_kept(&json!({"password": value}));
     }
-    check_kept(&json!({"max_tokens": 4096, "tokens": ["a", "b"], "key": "ArrowUp", "token": "identifier", "author": "Ada"}));
-    check_kept(&json!({"key": "items/2024/01/report.csv", "sort_key": "created_at", "nextPageToken": "CAUQAA2b3c4d5e6f7g8h9"}));
-    check_kept(&json!({"type": "object", "properties": {"password": {"type": "string"}}, "required": ["password", "token"]}));
+    check_kept(
+        &json!({"max_tokens": 4096, "tokens": ["a", "b"], "key": "ArrowUp", "token": "identifier", "author": "Ada"}),
+    );
+    check_kept(
+        &json!({"key": "items/2024/01/report.csv", "sort_key": "created_at", "nextPageToken": "CAUQAA2b3c4d5e6f7g8h9"}),
+    );
+    check_kept(
+        &json!({"type": "object", "properties": {"password": {"type": "string"}}, "required": ["password", "token"]}),
+    );
 }

@@ -8,9 +8,43 @@ use serde_json::{Value, json};
 fn near_secrets() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         prop::sample::select(vec![
-            "password", "PASSWORD=", "--token ", "\"secret\": \"", "api_key", "://", ":", "@", "-----BEGIN ", "PRIVATE KEY-----",
-            "-----END ", "eyJ", "Bearer ", "Authorization: ", "curl ", " -u ", "mysql ", " -p", "Cookie: ", "sessionid=", "‹redacted:",
-            "‹private›", "›", "<private>", "</private>", "\\\"", "\\n", "\"", "'", "\n", "é", "…", "sk-", "AKIA", "value", "name", "‹",
+            "password",
+            "PASSWORD=",
+            "--token ",
+            "\"secret\": \"",
+            "api_key",
+            "://",
+            ":",
+            "@",
+            "-----BEGIN ",
+            "PRIVATE KEY-----",
+            "-----END ",
+            "eyJ",
+            "Bearer ",
+            "Authorization: ",
+            "curl ",
+            " -u ",
+            "mysql ",
+            " -p",
+            "Cookie: ",
+            "sessionid=",
+            "‹redacted:",
+            "‹private›",
+            "›",
+            "<private>",
+            "</private>",
+            "\\\"",
+            "\\n",
+            "\"",
+            "'",
+            "\n",
+            "é",
+            "…",
+            "sk-",
+            "AKIA",
+            "value",
+            "name",
+            "‹",
         ])
         .prop_map(str::to_owned),
         "[A-Za-z0-9+/=_.-]{1,40}",
@@ -26,11 +60,16 @@ fn values() -> impl Strategy<Value = Value> {
         any::<i64>().prop_map(Value::from),
         near_secrets().prop_map(Value::from),
     ];
-    let name = prop_oneof![prop::sample::select(vec!["password", "token", "key", "name", "value", "Authorization"]).prop_map(str::to_owned), near_secrets()];
+    let name = prop_oneof![
+        prop::sample::select(vec!["password", "token", "key", "name", "value", "Authorization"])
+            .prop_map(str::to_owned),
+        near_secrets()
+    ];
     leaf.prop_recursive(3, 16, 4, move |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::vec((name.clone(), inner), 0..4).prop_map(|members| members.into_iter().collect::<serde_json::Map<_, _>>().into()),
+            prop::collection::vec((name.clone(), inner), 0..4)
+                .prop_map(|members| members.into_iter().collect::<serde_json::Map<_, _>>().into()),
         ]
     })
 }
@@ -41,7 +80,8 @@ fn has_the_shape_of(one: &Value, other: &Value) -> bool {
             one.len() == other.len() && one.iter().zip(other).all(|(one, other)| has_the_shape_of(one, other))
         }
         (Value::Object(one), Value::Object(other)) => {
-            one.len() == other.len() && one.values().zip(other.values()).all(|(one, other)| has_the_shape_of(one, other))
+            one.len() == other.len()
+                && one.values().zip(other.values()).all(|(one, other)| has_the_shape_of(one, other))
         }
         // A number that was a secret has become a placeholder.
         (Value::String(_), Value::Number(_)) => true,
@@ -77,7 +117,9 @@ proptest! {
 
 #[test]
 fn a_long_text_that_is_all_keywords_is_cleaned_in_time_that_grows_with_its_length() {
-    for piece in ["eyJ-", "password=\"", "://a:", "-----BEGIN PRIVATE KEY-----", "curl -u ", "\\\"token\\\":", "cookie: a=b; "] {
+    for piece in
+        ["eyJ-", "password=\"", "://a:", "-----BEGIN PRIVATE KEY-----", "curl -u ", "\\\"token\\\":", "cookie: a=b; "]
+    {
         let time = |bytes: usize| {
             let text = piece.repeat(bytes / piece.len());
             let start = std::time::Instant::now();

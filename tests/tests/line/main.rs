@@ -10,4 +10,5 @@ mod hook_to_journal;
 mod mcp;
 mod migrations;
 mod recordings;
+mod redaction;
 mod spool;

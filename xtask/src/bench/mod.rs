@@ -2,3 +2,4 @@
 
 pub(crate) mod hook;
 pub(crate) mod record;
+pub(crate) mod redact;

@@ -1,5 +1,5 @@
-//! `bench hook`: measures the hook against a server and a database of its own, so that no measured event reaches anyone's
-//! journal.
+//! `bench`: runs a measurement, prints it, and writes it into the docs if asked. `bench hook` measures against a server and a
+//! database of its own, so that no measured event reaches anyone's journal.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use memory::home::Home;
 use uuid::Uuid;
 
 use crate::bench::hook::{self, HookBench, Parameters};
-use crate::bench::record;
-use crate::cli::BenchHookArgs;
+use crate::bench::{record, redact};
+use crate::cli::{BenchHookArgs, BenchRedactArgs};
 use crate::files;
 use crate::install::{build, layout};
 use crate::output::Printer;
@@ -36,6 +36,21 @@ pub(super) async fn hook(arguments: &BenchHookArgs, printer: &Printer) -> Result
     }
     if !measured.meets_its_limits() {
         bail!("the hook costs more than it may");
+    }
+    Ok(())
+}
+
+pub(super) fn redact(arguments: &BenchRedactArgs, printer: &Printer) -> Result<()> {
+    let step = printer.step(format!("Measuring {} rounds", arguments.rounds));
+    let measured = redact::run(arguments.rounds)?;
+    step.done(format!("Measured {} rounds", arguments.rounds));
+    if arguments.json {
+        printer.data(serde_json::to_string_pretty(&measured).context("cannot write the measurement as JSON")?);
+    } else {
+        printer.data(&measured);
+    }
+    if arguments.write {
+        record::record("redact", &measured.to_string(), printer)?;
     }
     Ok(())
 }

@@ -43,6 +43,7 @@ pub async fn run(command: Command, printer: &Printer) -> Result<()> {
         Command::Ci => ci::run(printer).await,
         Command::Prepare(arguments) => prepare::run(&arguments, printer).await,
         Command::Bench(BenchCommand::Hook(arguments)) => bench::hook(&arguments, printer).await,
+        Command::Bench(BenchCommand::Redact(arguments)) => bench::redact(&arguments, printer),
         Command::Train(TrainCommand::Dataset(arguments)) => train::dataset(&arguments, &home).await,
     }
 }
