@@ -30,6 +30,9 @@ pub struct Arguments {
     /// Whether a repository's worktrees are one project with it: `shared` or `separate`
     #[arg(long, env = "AGENT_MEMORY_WORKTREES", default_value_t)]
     pub worktrees: WorktreePolicy,
+    /// File with the user's own redaction rules, in gitleaks' format; without it the built-in rules alone count
+    #[arg(long, env = "AGENT_MEMORY_REDACT_RULES")]
+    pub redact_rules: Option<PathBuf>,
     /// Apply the migrations and exit
     #[arg(long)]
     pub migrate: bool,

@@ -4,6 +4,8 @@
 //! tests themselves stand in `tests/line`.
 
 pub mod clients;
+pub mod canaries;
+pub mod claude;
 pub mod conversation;
 pub mod database;
 pub mod hook;

@@ -310,6 +310,23 @@ pub enum BenchCommand {
     Ingest(BenchIngestArgs),
     /// Break things under load and count what is lost, doubled, stuck or late
     Chaos(BenchChaosArgs),
+    /// Taking secrets out of 4 KiB of text against the keyword scan alone
+    Redact(BenchRedactArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct BenchRedactArgs {
+    /// How often each kind of text is cleaned
+    #[arg(long, default_value_t = 2000)]
+    pub rounds: usize,
+
+    /// Also write the figures into docs/benchmarks.md
+    #[arg(long)]
+    pub write: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

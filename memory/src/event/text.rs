@@ -50,17 +50,18 @@ impl Capped {
     }
 }
 
-/// Caps a tool's input, string by string and as a whole; returns the length of the largest text that was cut. Binary payloads are
+/// Cleans a tool's input, then caps it, string by string and as a whole; returns the length of the largest text that was cut. Binary payloads are
 /// described. A file's text has a smaller cap than a command, which must stay whole; it is known by the file that is named beside
 /// it, whatever the tool is called.
 pub(super) fn cap_input(input: &mut Value) -> Option<i64> {
+    redact::clean_json(input);
     let cut = cap_json(input, Within::Anything);
     let size = size_of(input);
     if size <= MAX_INPUT_BYTES {
         return cut;
     }
     // Many strings rather than a long one: what is left of it as text still says what was asked.
-    *input = Value::String(Capped::new(&input.to_string(), MAX_INPUT_BYTES / 4).text);
+    *input = Value::String(Capped::of_clean(&input.to_string(), MAX_INPUT_BYTES / 4).text);
     cut.max(Some(size as i64))
 }
 
@@ -128,22 +129,19 @@ impl Within {
     }
 }
 
-/// Caps every string in a JSON value, keys included in the cleaning; returns the length of the longest string that was cut.
+/// Caps every string in a JSON value, and takes NUL out of its keys; returns the length of the longest string that was cut.
 fn cap_json(value: &mut Value, within: Within) -> Option<i64> {
     match value {
         Value::String(text) => {
-            let capped = Capped::new(&binary::described(text), within.limit_bytes(text));
+            let capped = Capped::of_clean(&binary::described(text), within.limit_bytes(text));
             *text = capped.text;
             capped.truncated_at_bytes
         }
         Value::Array(items) => items.iter_mut().filter_map(|item| cap_json(item, within)).max(),
         Value::Object(members) => {
             let within = within.of_object(members);
-            if members.keys().any(|key| redact::clean(&without_nul(key)) != *key) {
-                *members = std::mem::take(members)
-                    .into_iter()
-                    .map(|(key, value)| (redact::clean(&without_nul(&key)).into_owned(), value))
-                    .collect();
+            if members.keys().any(|key| key.contains('\0')) {
+                *members = std::mem::take(members).into_iter().map(|(key, value)| (without_nul(&key), value)).collect();
             }
             members.iter_mut().filter_map(|(name, member)| cap_json(member, within.of_member(name))).max()
         }

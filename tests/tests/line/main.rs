@@ -17,5 +17,6 @@ mod observations;
 mod project_choices;
 mod projects;
 mod recordings;
+mod redaction;
 mod spool;
 mod told_twice;

@@ -6,3 +6,4 @@ pub(crate) mod ingest;
 mod load;
 pub(crate) mod record;
 pub(crate) mod stage;
+pub(crate) mod redact;

@@ -4,6 +4,7 @@
 mod chaos;
 mod hook;
 mod ingest;
+mod redact;
 
 use anyhow::{Context as _, Result};
 use serde::Serialize;
@@ -16,6 +17,7 @@ pub(super) async fn run(command: &BenchCommand, printer: &Printer) -> Result<()>
         BenchCommand::Hook(arguments) => hook::run(arguments, printer).await,
         BenchCommand::Ingest(arguments) => ingest::run(arguments, printer).await,
         BenchCommand::Chaos(arguments) => chaos::run(arguments, printer).await,
+        BenchCommand::Redact(arguments) => redact::run(arguments, printer),
     }
 }
 
