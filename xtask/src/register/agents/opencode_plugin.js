@@ -12,7 +12,8 @@ const WAIT_MS = 1000;
 
 const prompts = new Map(); // session id -> id of its last prompt
 const answers = new Map(); // session id -> the text that came last
-const told = new Set(); // calls whose end was told
+const failed = new Set(); // calls whose failure was told
+const open = new Set(); // sessions whose end was not
 
 function tell(event, payload) {
   return new Promise((resolve) => {
@@ -36,14 +37,21 @@ function tell(event, payload) {
 export const AgentMemory = async ({ directory }) => {
   const about = (session) => ({ session_id: session, prompt_id: prompts.get(session), cwd: directory });
 
+  const end = (session, reason) => {
+    open.delete(session);
+    return tell("SessionEnd", { session_id: session, cwd: directory, reason });
+  };
+
   const happened = {
-    "session.created": ({ info }) =>
-      tell("SessionStart", {
+    "session.created": ({ info }) => {
+      open.add(info.id);
+      return tell("SessionStart", {
         session_id: info.id,
         cwd: info.directory ?? directory,
         source: "startup",
         parent_session_id: info.parentID,
-      }),
+      });
+    },
     "session.idle": ({ sessionID }) => {
       const answer = answers.get(sessionID);
       answers.delete(sessionID);
@@ -54,11 +62,11 @@ export const AgentMemory = async ({ directory }) => {
     "session.error": ({ sessionID, error }) =>
       sessionID &&
       tell("StopFailure", { ...about(sessionID), error: error?.name, error_details: error?.data?.message }),
-    "session.deleted": ({ info }) => tell("SessionEnd", { session_id: info.id, cwd: directory, reason: "deleted" }),
+    "session.deleted": ({ info }) => end(info.id, "deleted"),
     // A tool that throws has no `tool.execute.after`.
     "message.part.updated": ({ part }) => {
-      if (part.type !== "tool" || part.state.status !== "error" || told.has(part.callID)) return undefined;
-      told.add(part.callID);
+      if (part.type !== "tool" || part.state.status !== "error" || failed.has(part.callID)) return undefined;
+      failed.add(part.callID);
       return tell("PostToolUseFailure", {
         ...about(part.sessionID),
         tool_name: part.tool,
@@ -81,23 +89,24 @@ export const AgentMemory = async ({ directory }) => {
     "chat.message": quietly((input, { message, parts }) => {
       const words = parts.filter((part) => part.type === "text" && !part.synthetic).map((part) => part.text);
       if (words.length === 0) return undefined;
+      open.add(input.sessionID);
       prompts.set(input.sessionID, message.id);
       const model = input.model && `${input.model.providerID}/${input.model.modelID}`;
       return tell("UserPromptSubmit", { ...about(input.sessionID), prompt: words.join("\n"), model });
     }),
-    "tool.execute.after": quietly((input, output) => {
-      told.add(input.callID);
-      return tell("PostToolUse", {
+    "tool.execute.after": quietly((input, output) =>
+      tell("PostToolUse", {
         ...about(input.sessionID),
         tool_name: input.tool,
         tool_input: input.args,
         tool_use_id: input.callID,
         tool_response: { title: output.title, output: output.output, metadata: output.metadata },
-      });
-    }),
+      }),
+    ),
     "experimental.text.complete": quietly((input, output) => {
       answers.set(input.sessionID, output.text);
     }),
+    dispose: quietly(() => Promise.all([...open].map((session) => end(session, "exit")))),
     event: quietly(({ event }) => happened[event.type]?.(event.properties)),
   };
 };
