@@ -28,6 +28,8 @@ row_id! {
     ObservationId,
     /// A row of `mem_observation_queue`.
     JobId,
+    /// A row of `mem_backfill_runs`.
+    BackfillRunId,
 }
 
 /// What kind of thing a document in the search index is.

@@ -35,7 +35,7 @@ impl Counters {
     pub(crate) fn count_recorded(&self, recorded: memory::store::Recorded) {
         match recorded {
             memory::store::Recorded::Stored => &self.stored,
-            memory::store::Recorded::Known => &self.known,
+            memory::store::Recorded::Known | memory::store::Recorded::Amended => &self.known,
         }
         .fetch_add(1, Ordering::Relaxed);
     }

@@ -7,6 +7,7 @@ mod config;
 mod counters;
 mod database;
 mod error;
+mod observations;
 mod observe;
 mod router;
 mod routes;

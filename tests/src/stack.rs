@@ -188,14 +188,28 @@ impl Stack {
         request.body(event.json()).send().await.context("posting an event")
     }
 
-    /// Hands an event to the real hook program.
+    /// Hands an event of Claude Code to the real hook program.
     pub async fn hook(&self, event: &Event) -> Result<hook::Outcome> {
-        hook::send(self.home.root(), event).await
+        self.hook_of(hook::CLAUDE_CODE, event).await
+    }
+
+    /// The same for an event of that agent.
+    pub async fn hook_of(&self, agent: &str, event: &Event) -> Result<hook::Outcome> {
+        hook::send(self.home.root(), agent, event).await
     }
 
     /// The files that wait in the spool, in the order of their names.
     pub fn spooled(&self) -> Result<Vec<PathBuf>> {
         json_files(&self.home.spool())
+    }
+
+    /// The names of the events that wait in the spool, in the order in which the server will take them.
+    pub fn spooled_events(&self) -> Result<Vec<String>> {
+        let name = |path: PathBuf| -> Result<String> {
+            let envelope: Value = serde_json::from_slice(&std::fs::read(path)?)?;
+            Ok(envelope["event"].as_str().unwrap_or_default().to_owned())
+        };
+        self.spooled()?.into_iter().map(name).collect()
     }
 
     pub fn rejected(&self) -> Result<Vec<PathBuf>> {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Serialize;
 
+use crate::bench::chaos::Scenario;
 use crate::output::{Form, Verbosity};
 
 #[derive(Debug, Parser)]
@@ -233,6 +234,10 @@ pub struct PrepareArgs {
 pub enum BenchCommand {
     /// The hook's wall time against an empty process and `node -e 0`
     Hook(BenchHookArgs),
+    /// Events a second into the journal against the same rows inserted by hand
+    Ingest(BenchIngestArgs),
+    /// Break things under load and count what is lost, doubled, stuck or late
+    Chaos(BenchChaosArgs),
 }
 
 #[derive(Debug, Args)]
@@ -240,6 +245,48 @@ pub struct BenchHookArgs {
     /// How often each program is run
     #[arg(long, default_value_t = 300)]
     pub rounds: usize,
+
+    /// Also write the figures into docs/benchmarks.md
+    #[arg(long)]
+    pub write: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchIngestArgs {
+    /// How often everything is measured
+    #[arg(long, default_value_t = 5)]
+    pub rounds: usize,
+
+    /// Events in one run
+    #[arg(long, default_value_t = 3000)]
+    pub events: usize,
+
+    /// Also write the figures into docs/benchmarks.md
+    #[arg(long)]
+    pub write: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchChaosArgs {
+    /// Play only this scenario; may be given several times
+    #[arg(long, value_enum, value_name = "SCENARIO")]
+    pub only: Vec<Scenario>,
+
+    /// How long Postgres is stopped where it is stopped
+    #[arg(long, default_value_t = 60)]
+    pub outage_seconds: u64,
+
+    /// Without an embedding model: jobs wait, and are only looked at for those that died
+    #[arg(long)]
+    pub no_model: bool,
 
     /// Also write the figures into docs/benchmarks.md
     #[arg(long)]

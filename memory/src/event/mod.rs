@@ -1,62 +1,47 @@
 //! What agents send, read into what we keep.
 //!
-//! `envelope` is our hook program's wrapping, `claude_code` one agent's wire format. Reading is total: JSON that we do not
-//! model is [`Reading::Ignored`] with its reason, never an error, because agents add events with every release. What is stored
-//! and how belongs to `store`.
+//! `envelope` is our hook program's wrapping, `detect` finds who really sent the payload, and each agent's wire format is one
+//! file (`claude_code`, `codex`, `gemini_cli`, `cursor`, `copilot_cli`, `vscode`) over what they have in common (`wire`). Reading
+//! is total: JSON that we do not model is [`Reading::Ignored`] with its reason, never an error, because agents add events with
+//! every release. What is stored and how belongs to `store`.
 
+mod agent;
+mod binary;
 mod claude_code;
+mod codex;
+mod copilot_cli;
+mod cursor;
+mod derived;
+mod detect;
 mod envelope;
+mod gemini_cli;
+mod happening;
 mod lenient;
+mod metadata;
 mod output;
 mod text;
+mod vscode;
+mod wire;
 
-use std::fmt;
-use std::str::FromStr;
+#[cfg(test)]
+mod tests;
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use uuid::Uuid;
 
+pub use agent::{Agent, UnknownAgent};
 pub use envelope::{Envelope, EnvelopeError};
+pub use happening::{Happening, HappeningKind};
+pub use metadata::NOT_KEPT;
 pub(crate) use text::bounded_id;
-pub use text::{Capped, MAX_INPUT_STRING_BYTES, MAX_OUTPUT_BYTES, MAX_PROMPT_BYTES};
+pub use text::{
+    Capped, MAX_FILE_TEXT_BYTES, MAX_INPUT_STRING_BYTES, MAX_OUTPUT_BYTES, MAX_PROMPT_BYTES, MAX_WHOLE_OUTPUT_BYTES,
+};
+use wire::Wire;
 
+use crate::ids::BackfillRunId;
 use crate::project::Checkout;
-
-/// A coding agent whose events we can read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Agent {
-    ClaudeCode,
-}
-
-impl Agent {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "claude-code",
-        }
-    }
-}
-
-impl fmt::Display for Agent {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.as_str())
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("`{0}` is no agent that is known here: expected `claude-code`")]
-pub struct UnknownAgent(String);
-
-impl FromStr for Agent {
-    type Err = UnknownAgent;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "claude-code" => Ok(Self::ClaudeCode),
-            _ => Err(UnknownAgent(text.to_owned())),
-        }
-    }
-}
 
 /// One event as we keep it.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,40 +54,79 @@ pub struct Event {
     pub occurred_at: DateTime<Utc>,
     pub checkout: Checkout,
     pub transcript_path: Option<String>,
+    /// The model in use, where the agent says it.
+    pub model: Option<String>,
+    pub origin: Origin,
     pub kind: EventKind,
+}
+
+/// Who told us of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The agent's hook, while it happened.
+    Hook,
+    /// The agent's own record of the session, afterwards; `run` is the backfill that read it, if a person started one.
+    Transcript { run: Option<BackfillRunId> },
+}
+
+impl Origin {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Hook => "hook",
+            Self::Transcript { .. } => "transcript",
+        }
+    }
+
+    pub const fn run(self) -> Option<BackfillRunId> {
+        match self {
+            Self::Hook => None,
+            Self::Transcript { run } => run,
+        }
+    }
+}
+
+/// What names a prompt or a call within its session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Key {
+    /// The agent's own id: hook and transcript agree on it.
+    Given(String),
+    /// Made by us, since the agent's hook sends none: the same event gets the same key again, but its transcript has another.
+    Derived(String),
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum EventKind {
     SessionStarted {
         source: Option<String>,
-        model: Option<String>,
     },
     PromptSubmitted {
-        prompt_id: String,
+        key: Key,
         prompt: Capped,
         source: Option<String>,
     },
     ToolCalled(Box<ToolCall>),
-    /// The assistant's closing answer to a prompt.
+    /// The assistant's closing answer to a prompt: to the session's latest one, where the agent does not name it.
     TurnEnded {
-        prompt_id: String,
+        prompt_id: Option<String>,
         answer: Capped,
     },
     SessionEnded {
         reason: Option<String>,
     },
+    Happened(Box<Happening>),
 }
 
 /// A tool call that ran, whether it worked or not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
-    pub tool_use_id: String,
-    /// The agent's id of the prompt that this call served.
+    pub key: Key,
+    /// The agent's id of the prompt that this call served; without one it served the session's latest.
     pub prompt_id: Option<String>,
     pub tool_name: String,
     pub input: Value,
     pub output_preview: Option<String>,
+    /// The output as far as it is kept, where the preview does not hold all of it.
+    pub output: Option<String>,
     pub outcome: Outcome,
     pub duration_ms: Option<i64>,
     pub subagent: Option<Subagent>,
@@ -114,7 +138,11 @@ pub struct ToolCall {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     Succeeded,
-    Failed { error: String },
+    Failed {
+        error: String,
+    },
+    /// The agent's hook does not say; taken for a success until its transcript says otherwise.
+    Assumed,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -136,7 +164,22 @@ pub enum Reading {
 
 /// Reads one event, whoever sent it.
 pub fn read(envelope: Envelope) -> Reading {
-    match envelope.agent {
-        Agent::ClaudeCode => claude_code::read(envelope),
+    let agent = detect::sender(&envelope);
+    let mut wire = match Wire::open(envelope, agent) {
+        Ok(wire) => wire,
+        Err(ignored) => return ignored,
+    };
+    let kind = match agent {
+        Agent::ClaudeCode => claude_code::read(&mut wire),
+        Agent::Codex => codex::read(&mut wire),
+        Agent::GeminiCli => gemini_cli::read(&mut wire),
+        Agent::Cursor => cursor::read(&mut wire),
+        Agent::CopilotCli => copilot_cli::read(&mut wire),
+        Agent::VsCode => vscode::read(&mut wire),
+        Agent::OpenCode => Err("its agent's events are not read yet"),
+    };
+    match kind {
+        Ok(kind) => Reading::Kept(Box::new(wire.close(kind))),
+        Err(reason) => wire.ignored(reason),
     }
 }

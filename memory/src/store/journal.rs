@@ -1,19 +1,27 @@
 //! The way of an event into the journal: project, session, row, document, job, in the caller's transaction.
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use sqlx::PgConnection;
 
-use super::{StoreError, documents, projects, prompts, sessions, tool_calls};
+use super::tool_calls::Stored;
+use super::{StoreError, documents, projects, prompts, session_events, sessions, tool_calls};
 use crate::analyze;
-use crate::event::{Event, EventKind, Outcome, ToolCall};
+use crate::event::{Event, EventKind, Key, Origin, Outcome, ToolCall};
 use crate::ids::{DocumentId, DocumentKind, ProjectId};
-use crate::project::ProjectIdentity;
+use crate::project::{Checkout, ProjectIdentity, ProjectPolicy};
+use crate::queue::{self, NewJob};
+
+/// The queue's name for reading the transcript of a session that has ended.
+pub const READ_TRANSCRIPT: &str = "read_transcript";
 
 /// What became of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recorded {
     Stored,
+    /// The journal held it, and now knows more of it.
+    Amended,
     /// The journal held it already, or something newer.
     Known,
 }
@@ -21,24 +29,38 @@ pub enum Recorded {
 /// Projects by identity, so that not every event asks for its own again. Clear it when a transaction fails: a project that
 /// was made in it is gone.
 #[derive(Debug, Default)]
-pub struct ProjectCache(HashMap<ProjectIdentity, ProjectId>);
+pub struct ProjectCache {
+    policy: ProjectPolicy,
+    known: HashMap<ProjectIdentity, (ProjectId, Instant)>,
+}
+
+/// A person may merge or split projects while this process runs: what it knows of them is asked for again after this long.
+const PROJECT_FRESHNESS: Duration = Duration::from_secs(1);
 
 impl ProjectCache {
+    pub fn new(policy: ProjectPolicy) -> Self {
+        Self { policy, known: HashMap::new() }
+    }
+
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.known.clear();
     }
 
     async fn resolve(
         &mut self,
         connection: &mut PgConnection,
-        identity: ProjectIdentity,
-    ) -> Result<ProjectId, StoreError> {
-        if let Some(id) = self.0.get(&identity) {
-            return Ok(*id);
+        checkout: &Checkout,
+    ) -> Result<projects::Resolved, StoreError> {
+        let identity = checkout.project(&self.policy);
+        let key = identity.key.clone();
+        if let Some((id, since)) = self.known.get(&identity)
+            && since.elapsed() < PROJECT_FRESHNESS
+        {
+            return Ok(projects::Resolved { id: *id, key });
         }
         let id = projects::resolve(connection, &identity).await?;
-        self.0.insert(identity, id);
-        Ok(id)
+        self.known.insert(identity, (id, Instant::now()));
+        Ok(projects::Resolved { id, key })
     }
 }
 
@@ -48,8 +70,8 @@ pub async fn record(
     projects: &mut ProjectCache,
     event: Event,
 ) -> Result<Recorded, StoreError> {
-    let project = projects.resolve(connection, event.checkout.project()).await?;
-    let session = sessions::touch(connection, &event, project).await?;
+    let project = projects.resolve(connection, &event.checkout).await?;
+    let session = sessions::touch(connection, &event, &project).await?;
     let entry = |kind, row| documents::Entry {
         id: DocumentId { kind, row },
         project: Some(session.project_id),
@@ -58,37 +80,46 @@ pub async fn record(
     };
     let at = event.occurred_at;
     match &event.kind {
-        EventKind::SessionStarted { source, model } => {
-            sessions::start(connection, session.id, at, source.as_deref(), model.as_deref()).await?;
+        EventKind::SessionStarted { source } => {
+            sessions::start(connection, session.id, at, source.as_deref()).await?;
             Ok(Recorded::Stored)
         }
         EventKind::SessionEnded { reason } => {
             sessions::end(connection, session.id, at, reason.as_deref()).await?;
+            enqueue_transcript(connection, &event).await?;
             Ok(Recorded::Stored)
         }
-        EventKind::PromptSubmitted { prompt_id, prompt, source } => {
+        EventKind::PromptSubmitted { key, prompt, source } => {
             let mut row = prompts::Prompt {
                 session: session.id,
-                prompt_id,
+                key,
                 text: prompt,
                 source: source.as_deref(),
                 occurred_at: at,
+                origin: event.origin,
             };
-            let own_id;
-            if prompts::is_another_text(connection, session.id, prompt_id, &prompt.text).await? {
-                own_id = format!("{prompt_id}:{}", event.id);
-                row.prompt_id = &own_id;
+            let own_key;
+            if let (Origin::Hook, Key::Given(id)) = (event.origin, key)
+                && prompts::is_another_text(connection, session.id, id, &prompt.text).await?
+            {
+                own_key = Key::Given(format!("{id}:{}", event.id));
+                row.key = &own_key;
             }
             let Some(id) = prompts::submit(connection, row).await? else { return Ok(Recorded::Known) };
             prompts::renumber(connection, session.id, at).await?;
-            index_prompt(connection, &entry(DocumentKind::Prompt, id.0)).await?;
+            index_row(connection, &entry(DocumentKind::Prompt, id.0)).await?;
             Ok(Recorded::Stored)
         }
         EventKind::TurnEnded { prompt_id, answer } => {
-            let Some(id) = prompts::answer(connection, session.id, prompt_id, answer, at).await? else {
+            let prompt_id = match prompt_id {
+                Some(id) => Some(id.clone()),
+                None => prompts::latest(connection, session.id, at).await?,
+            };
+            let Some(prompt_id) = prompt_id else { return Ok(Recorded::Known) };
+            let Some(id) = prompts::answer(connection, session.id, &prompt_id, answer, at).await? else {
                 return Ok(Recorded::Known);
             };
-            index_prompt(connection, &entry(DocumentKind::Prompt, id.0)).await?;
+            index_row(connection, &entry(DocumentKind::Prompt, id.0)).await?;
             Ok(Recorded::Stored)
         }
         EventKind::ToolCalled(call) => {
@@ -97,15 +128,41 @@ pub async fn record(
                 call,
                 working_folder: event.checkout.folder.as_deref(),
                 occurred_at: at,
+                origin: event.origin,
             };
-            let Some(id) = tool_calls::insert(connection, new).await? else { return Ok(Recorded::Known) };
-            prompts::renumber(connection, session.id, at).await?;
-            if !is_recall(&call.tool_name) {
-                documents::index(connection, &entry(DocumentKind::Call, id.0), &text_of(call)).await?;
+            let is_findable = !is_recall(&call.tool_name);
+            match tool_calls::store(connection, new).await? {
+                Stored::New(id) => {
+                    prompts::renumber(connection, session.id, at).await?;
+                    if is_findable {
+                        documents::index(connection, &entry(DocumentKind::Call, id.0), &text_of(call)).await?;
+                    }
+                    Ok(Recorded::Stored)
+                }
+                Stored::Amended(id) => {
+                    if is_findable {
+                        index_row(connection, &entry(DocumentKind::Call, id.0)).await?;
+                    }
+                    Ok(Recorded::Amended)
+                }
+                Stored::Known => Ok(Recorded::Known),
             }
-            Ok(Recorded::Stored)
+        }
+        EventKind::Happened(happening) => {
+            let is_new = session_events::insert(connection, session.id, happening, at, event.origin).await?;
+            Ok(if is_new { Recorded::Stored } else { Recorded::Known })
         }
     }
+}
+
+/// Has the session's own transcript read when it has ended: it knows what the hooks do not say, the model and what became of
+/// each call. Only where the server can see the file; a backfill does the same from anywhere else.
+async fn enqueue_transcript(connection: &mut PgConnection, event: &Event) -> Result<(), StoreError> {
+    let (Origin::Hook, Some(path)) = (event.origin, &event.transcript_path) else { return Ok(()) };
+    let payload = serde_json::json!({ "agent": event.agent.as_str(), "session": event.session, "path": path });
+    let key = format!("{}:{}", event.agent, event.session);
+    queue::enqueue(connection, &NewJob::once(READ_TRANSCRIPT, payload, key)).await?;
+    Ok(())
 }
 
 /// A call of our own tools. It is kept like any other, but what it found must not be found again as if it were news.
@@ -113,17 +170,17 @@ fn is_recall(tool_name: &str) -> bool {
     tool_name.starts_with("mcp__") && tool_name.contains("agent-memory__")
 }
 
-/// A prompt's document holds its answer too, and either may come first: the row is read back.
-async fn index_prompt(connection: &mut PgConnection, entry: &documents::Entry) -> Result<(), StoreError> {
+/// Indexes what the row holds by now: a prompt's document holds its answer too, and either may come first.
+async fn index_row(connection: &mut PgConnection, entry: &documents::Entry) -> Result<(), StoreError> {
     for document in documents::document_texts(connection, &[entry.id]).await? {
         documents::index(connection, entry, &document.text).await?;
     }
     Ok(())
 }
 
-fn text_of(call: &ToolCall) -> String {
+pub(super) fn text_of(call: &ToolCall) -> String {
     let error = match &call.outcome {
-        Outcome::Succeeded => None,
+        Outcome::Succeeded | Outcome::Assumed => None,
         Outcome::Failed { error } => Some(error.as_str()),
     };
     analyze::call_text(&call.tool_name, &call.input, call.output_preview.as_deref(), error)

@@ -4,25 +4,35 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use super::StoreError;
-use crate::event::Capped;
-use crate::ids::{PromptId, SessionId};
+use super::tool_calls::row_key;
+use crate::event::{Capped, Key, Origin};
+use crate::ids::{BackfillRunId, PromptId, SessionId};
 
 /// A prompt to be stored.
+#[derive(Clone, Copy)]
 pub(super) struct Prompt<'a> {
     pub(super) session: SessionId,
-    pub(super) prompt_id: &'a str,
+    pub(super) key: &'a Key,
     pub(super) text: &'a Capped,
     pub(super) source: Option<&'a str>,
     pub(super) occurred_at: DateTime<Utc>,
+    pub(super) origin: Origin,
 }
 
 /// Stores the prompt and joins the calls that came before it. `None`: it was there already.
 pub(super) async fn submit(connection: &mut PgConnection, prompt: Prompt<'_>) -> Result<Option<PromptId>, StoreError> {
+    match (prompt.origin, prompt.key) {
+        (Origin::Hook, Key::Derived(id)) if claim_for_hook(connection, prompt, id).await? => return Ok(None),
+        (Origin::Transcript { .. }, Key::Given(id)) => claim_for_transcript(connection, prompt, id).await?,
+        _ => {}
+    }
+    let (key, live_event_id) = row_key(prompt.key);
     let id = sqlx::query_scalar!(
         r#"with prompt as (
-               insert into mem_user_prompts (session_id, prompt_id, turn_index, prompt, source, truncated_at_bytes, occurred_at)
+               insert into mem_user_prompts (session_id, prompt_id, turn_index, prompt, source, truncated_at_bytes, occurred_at,
+                                             live_event_id, origin, backfill_run_id)
                values ($1, $2, (select coalesce(max(turn_index) + 1, 0) from mem_user_prompts where session_id = $1),
-                       $3, $4, $5, $6)
+                       $3, $4, $5, $6, $7, $8, $9)
                on conflict on constraint mem_user_prompts_session_prompt_unique do update set
                    prompt = excluded.prompt, source = excluded.source, truncated_at_bytes = excluded.truncated_at_bytes,
                    occurred_at = excluded.occurred_at
@@ -38,15 +48,59 @@ pub(super) async fn submit(connection: &mut PgConnection, prompt: Prompt<'_>) ->
            )
            select id as "id: PromptId" from prompt"#,
         prompt.session as SessionId,
-        prompt.prompt_id,
+        key,
         prompt.text.text,
         prompt.source,
         prompt.text.truncated_at_bytes,
         prompt.occurred_at,
+        live_event_id,
+        prompt.origin.as_str(),
+        prompt.origin.run() as Option<BackfillRunId>,
     )
     .fetch_optional(connection)
     .await?;
     Ok(id)
+}
+
+/// Whether the journal has this event already: from the same hook, or from a transcript whose row it then claims.
+async fn claim_for_hook(connection: &mut PgConnection, prompt: Prompt<'_>, id: &str) -> Result<bool, StoreError> {
+    let known = sqlx::query_scalar!(
+        r#"with told as (
+               select id from mem_user_prompts where session_id = $1 and live_event_id = $2
+           ), claimed as (
+               update mem_user_prompts set live_event_id = $2, backfill_run_id = null
+               where id = (select id from mem_user_prompts
+                           where session_id = $1 and origin = 'transcript' and live_event_id is null and prompt = $3
+                           order by occurred_at, id limit 1)
+                 and not exists (select from told)
+               returning id
+           )
+           select exists (select from told union all select from claimed) as "known!""#,
+        prompt.session as SessionId,
+        id,
+        prompt.text.text,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(known)
+}
+
+/// Gives the agent's id to the oldest prompt of the same text that a hook without one left, unless a row has that id.
+async fn claim_for_transcript(connection: &mut PgConnection, prompt: Prompt<'_>, id: &str) -> Result<(), StoreError> {
+    sqlx::query!(
+        "update mem_user_prompts set prompt_id = $2
+         where id = (select id from mem_user_prompts
+                     where session_id = $1 and live_event_id is not null and prompt_id = 'event:' || live_event_id
+                       and prompt = $3
+                     order by occurred_at, id limit 1)
+           and not exists (select from mem_user_prompts where session_id = $1 and prompt_id = $2)",
+        prompt.session as SessionId,
+        id,
+        prompt.text.text,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// Puts the turns of a session, and the calls of each, into the order of their time: an event from the spool may come after
@@ -67,6 +121,22 @@ pub(super) async fn renumber(
     if !is_late {
         return Ok(());
     }
+    // Calls that name no prompt served the latest one before them, and which that is may have changed.
+    sqlx::query!(
+        "update mem_tool_calls call set prev_user_prompt_id = served.id
+         from (select call.id as call_id, prompt.id
+               from mem_tool_calls call
+               cross join lateral (
+                   select id from mem_user_prompts
+                   where session_id = $1 and prompt is not null and occurred_at <= call.occurred_at
+                   order by occurred_at desc, id desc limit 1) prompt
+               where call.session_id = $1 and call.prompt_id is null and call.occurred_at >= $2) served
+         where call.id = served.call_id and call.prev_user_prompt_id is distinct from served.id",
+        session as SessionId,
+        arrived,
+    )
+    .execute(&mut *connection)
+    .await?;
     sqlx::query!(
         "update mem_user_prompts prompt set turn_index = ordered.turn_index
          from (select id, row_number() over (order by occurred_at, id) - 1 as turn_index
@@ -109,6 +179,23 @@ pub(super) async fn is_another_text(
     .fetch_one(connection)
     .await?;
     Ok(other)
+}
+
+/// The session's latest prompt at that time: what an answer without a prompt's id belongs to.
+pub(super) async fn latest(
+    connection: &mut PgConnection,
+    session: SessionId,
+    at: DateTime<Utc>,
+) -> Result<Option<String>, StoreError> {
+    let id = sqlx::query_scalar!(
+        "select prompt_id from mem_user_prompts where session_id = $1 and occurred_at <= $2 and prompt is not null
+         order by occurred_at desc, id desc limit 1",
+        session as SessionId,
+        at,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(id)
 }
 
 /// Stores the assistant's closing answer; the newest wins, for a turn may be closed more than once. `None`: nothing changed.

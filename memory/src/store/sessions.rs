@@ -4,8 +4,9 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use super::StoreError;
+use super::projects::Resolved;
 use crate::event::Event;
-use crate::ids::{ProjectId, SessionId};
+use crate::ids::{BackfillRunId, ProjectId, SessionId};
 
 /// A session's row as its events need it.
 #[derive(Debug, Clone, Copy)]
@@ -19,32 +20,40 @@ pub(super) struct Session {
 pub(super) async fn touch(
     connection: &mut PgConnection,
     event: &Event,
-    project_id: ProjectId,
+    project: &Resolved,
 ) -> Result<Session, StoreError> {
     let git = event.checkout.git.as_ref();
     let session = sqlx::query_as!(
         Session,
+        // The project may have been merged since it was asked for, and may be while this runs: its row is waited for.
         r#"insert into mem_sessions (agent, external_id, project_id, branch, worktree, working_folder, commit_sha,
-                                     transcript_path, started_at, last_event_at)
-           values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)
+                                     transcript_path, started_at, last_event_at, model, backfill_run_id, project_key)
+           values ($1, $2, (select coalesce(merged_into, id) from mem_projects where id = $3 for key share),
+                   $4, $5, $6, $7, $8, $9, $9, $10, $11, $12)
            on conflict on constraint mem_sessions_agent_external_id_unique do update set
                branch = coalesce(mem_sessions.branch, excluded.branch),
                worktree = coalesce(mem_sessions.worktree, excluded.worktree),
                working_folder = coalesce(mem_sessions.working_folder, excluded.working_folder),
                commit_sha = coalesce(mem_sessions.commit_sha, excluded.commit_sha),
                transcript_path = coalesce(mem_sessions.transcript_path, excluded.transcript_path),
+               model = coalesce(mem_sessions.model, excluded.model),
+               -- What a hook has told of is no longer the backfill's to take back.
+               backfill_run_id = case when excluded.backfill_run_id is null then null else mem_sessions.backfill_run_id end,
                started_at = least(mem_sessions.started_at, excluded.started_at),
                last_event_at = greatest(mem_sessions.last_event_at, excluded.last_event_at)
            returning id as "id: SessionId", project_id as "project_id: ProjectId""#,
         event.agent.as_str(),
         event.session,
-        project_id as ProjectId,
+        project.id as ProjectId,
         git.and_then(|git| git.branch.as_deref()),
         event.checkout.worktree(),
         event.checkout.folder,
         git.and_then(|git| git.head.as_deref()),
         event.transcript_path,
         event.occurred_at,
+        event.model,
+        event.origin.run() as Option<BackfillRunId>,
+        project.key,
     )
     .fetch_one(connection)
     .await?;
@@ -57,12 +66,10 @@ pub(super) async fn start(
     session: SessionId,
     at: DateTime<Utc>,
     source: Option<&str>,
-    model: Option<&str>,
 ) -> Result<(), StoreError> {
     sqlx::query!(
         "update mem_sessions set
              source = coalesce(source, $3),
-             model = coalesce(model, $4),
              status = case when ended_at < $2 then 'active' else status end,
              end_reason = case when ended_at < $2 then null else end_reason end,
              ended_at = case when ended_at < $2 then null else ended_at end
@@ -70,7 +77,6 @@ pub(super) async fn start(
         session as SessionId,
         at,
         source,
-        model,
     )
     .execute(connection)
     .await?;

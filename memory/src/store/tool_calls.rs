@@ -1,50 +1,90 @@
 //! `mem_tool_calls`: one row a call, joined to its prompt if that is there already.
+//!
+//! A call can be told twice, by a hook and by a transcript. Where both know the agent's id, the second finds the first by it and
+//! adds what the first did not know. Where the hook has no id, the two find each other by their content, oldest first.
 
 use chrono::{DateTime, Utc};
 use sha2::{Digest as _, Sha256};
 use sqlx::PgConnection;
 
-use super::StoreError;
-use crate::event::{Outcome, ToolCall};
-use crate::ids::{SessionId, ToolCallId};
+use super::{StoreError, outputs};
+use crate::event::{Key, Origin, Outcome, ToolCall};
+use crate::ids::{BackfillRunId, SessionId, ToolCallId};
 
 /// A call to be stored.
+#[derive(Clone, Copy)]
 pub(super) struct Call<'a> {
     pub(super) session: SessionId,
     pub(super) call: &'a ToolCall,
     pub(super) working_folder: Option<&'a str>,
     pub(super) occurred_at: DateTime<Utc>,
+    pub(super) origin: Origin,
 }
 
-/// Stores the call. `None`: it was there already.
-pub(super) async fn insert(connection: &mut PgConnection, new: Call<'_>) -> Result<Option<ToolCallId>, StoreError> {
+/// What became of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stored {
+    New(ToolCallId),
+    /// It was there, and now tells more than before.
+    Amended(ToolCallId),
+    Known,
+}
+
+/// Stores the call, or what is new about it.
+pub(super) async fn store(connection: &mut PgConnection, new: Call<'_>) -> Result<Stored, StoreError> {
+    match (new.origin, &new.call.key) {
+        (Origin::Hook, Key::Given(_)) => {}
+        (Origin::Hook, Key::Derived(id)) => {
+            if claim_for_hook(connection, new, id).await? {
+                return Ok(Stored::Known);
+            }
+        }
+        (Origin::Transcript { .. }, key) => {
+            if let Key::Given(id) = key {
+                claim_for_transcript(connection, new, id).await?;
+            }
+            if let Some(id) = amend(connection, new).await? {
+                return Ok(Stored::Amended(id));
+            }
+        }
+    }
+    Ok(insert(connection, new).await?.map_or(Stored::Known, Stored::New))
+}
+
+async fn insert(connection: &mut PgConnection, new: Call<'_>) -> Result<Option<ToolCallId>, StoreError> {
     let call = new.call;
-    let error = match &call.outcome {
-        Outcome::Succeeded => None,
-        Outcome::Failed { error } => Some(error.as_str()),
+    let (key, live_event_id) = row_key(&call.key);
+    let output_hash = match &call.output {
+        Some(output) => Some(outputs::keep(connection, output).await?),
+        None => None,
     };
     let id = sqlx::query_scalar!(
         r#"with prompt as (
-               select id, turn_index from mem_user_prompts
-               where session_id = $1 and prompt_id = $3 and prompt is not null
+               (select id, turn_index from mem_user_prompts
+                where session_id = $1 and prompt_id = $3 and prompt is not null)
+               union all
+               (select id, turn_index from mem_user_prompts
+                where $3::text is null and session_id = $1 and prompt is not null and occurred_at <= $15
+                order by occurred_at desc, id desc limit 1)
            )
            insert into mem_tool_calls (
                session_id, tool_use_id, prompt_id, prev_user_prompt_id, turn_index, turn_subindex, tool_name, input,
                output_preview, success, error, duration_ms, subagent_id, subagent_type, working_folder, commit_sha,
-               content_hash, truncated_at_bytes, occurred_at)
+               content_hash, truncated_at_bytes, occurred_at, outcome_is_assumed, output_hash, live_event_id, origin,
+               backfill_run_id)
            values (
                $1, $2, $3, (select id from prompt), (select turn_index from prompt),
                (select coalesce(max(turn_subindex) + 1, 0) from mem_tool_calls, prompt where prev_user_prompt_id = prompt.id),
-               $4, $5, $6, $7::text is null, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+               $4, $5, $6, $7::text is null, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
            on conflict on constraint mem_tool_calls_session_tool_use_unique do nothing
            returning id as "id: ToolCallId""#,
         new.session as SessionId,
-        call.tool_use_id,
+        key,
         call.prompt_id,
         call.tool_name,
         call.input,
         call.output_preview,
-        error,
+        error_of(call),
         call.duration_ms,
         call.subagent.as_ref().map(|subagent| subagent.id.as_str()),
         call.subagent.as_ref().and_then(|subagent| subagent.kind.as_deref()),
@@ -53,14 +93,106 @@ pub(super) async fn insert(connection: &mut PgConnection, new: Call<'_>) -> Resu
         content_hash(call),
         call.truncated_at_bytes,
         new.occurred_at,
+        call.outcome == Outcome::Assumed,
+        output_hash,
+        live_event_id,
+        new.origin.as_str(),
+        new.origin.run() as Option<BackfillRunId>,
     )
     .fetch_optional(connection)
     .await?;
     Ok(id)
 }
 
+/// Whether the journal has this event already: from the same hook, or from a transcript whose row it then claims.
+async fn claim_for_hook(connection: &mut PgConnection, new: Call<'_>, id: &str) -> Result<bool, StoreError> {
+    let known = sqlx::query_scalar!(
+        r#"with told as (
+               select id from mem_tool_calls where session_id = $1 and live_event_id = $2
+           ), claimed as (
+               update mem_tool_calls set live_event_id = $2, backfill_run_id = null
+               where id = (select id from mem_tool_calls
+                           where session_id = $1 and origin = 'transcript' and live_event_id is null
+                             and tool_name = $3 and input = $4
+                           order by occurred_at, id limit 1)
+                 and not exists (select from told)
+               returning id
+           )
+           select exists (select from told union all select from claimed) as "known!""#,
+        new.session as SessionId,
+        id,
+        new.call.tool_name,
+        new.call.input,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(known)
+}
+
+/// Gives the agent's id to the oldest row of the same content that a hook without one left, unless a row has that id.
+async fn claim_for_transcript(connection: &mut PgConnection, new: Call<'_>, id: &str) -> Result<(), StoreError> {
+    sqlx::query!(
+        "update mem_tool_calls set tool_use_id = $2
+         where id = (select id from mem_tool_calls
+                     where session_id = $1 and live_event_id is not null and tool_use_id = 'event:' || live_event_id
+                       and tool_name = $3 and input = $4
+                     order by occurred_at, id limit 1)
+           and not exists (select from mem_tool_calls where session_id = $1 and tool_use_id = $2)",
+        new.session as SessionId,
+        id,
+        new.call.tool_name,
+        new.call.input,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Adds what the row lacks. `None`: there is no such row, or nothing that it lacks.
+async fn amend(connection: &mut PgConnection, new: Call<'_>) -> Result<Option<ToolCallId>, StoreError> {
+    let call = new.call;
+    let id = sqlx::query_scalar!(
+        r#"update mem_tool_calls set
+               success = case when outcome_is_assumed and not $3 then $4::text is null else success end,
+               error = case when outcome_is_assumed and not $3 then $4 else error end,
+               outcome_is_assumed = outcome_is_assumed and $3,
+               output_preview = coalesce(output_preview, $5),
+               duration_ms = coalesce(duration_ms, $6),
+               commit_sha = coalesce(commit_sha, $7)
+           where session_id = $1 and tool_use_id = $2
+             and (outcome_is_assumed and not $3 or output_preview is null and $5::text is not null
+                  or duration_ms is null and $6::bigint is not null or commit_sha is null and $7::text is not null)
+           returning id as "id: ToolCallId""#,
+        new.session as SessionId,
+        row_key(&call.key).0,
+        call.outcome == Outcome::Assumed,
+        error_of(call),
+        call.output_preview,
+        call.duration_ms,
+        call.commit_sha,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(id)
+}
+
+/// The row's key, and the event's id where that is all we have.
+pub(super) fn row_key(key: &Key) -> (String, Option<&str>) {
+    match key {
+        Key::Given(id) => (id.clone(), None),
+        Key::Derived(id) => (format!("event:{id}"), Some(id)),
+    }
+}
+
+fn error_of(call: &ToolCall) -> Option<&str> {
+    match &call.outcome {
+        Outcome::Failed { error } => Some(error),
+        Outcome::Succeeded | Outcome::Assumed => None,
+    }
+}
+
 /// SHA-256 of what the call was, whenever and wherever it ran: tool, input and outcome.
-fn content_hash(call: &ToolCall) -> Vec<u8> {
+pub(super) fn content_hash(call: &ToolCall) -> Vec<u8> {
     let mut hash = Sha256::new();
     for part in [call.tool_name.as_str(), &call.input.to_string(), call.output_preview.as_deref().unwrap_or_default()] {
         hash.update((part.len() as u64).to_le_bytes());

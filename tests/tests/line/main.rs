@@ -3,11 +3,17 @@
 //! One binary, so that all tests share one Postgres and one link. Each test has a database and a home of its own.
 
 mod auth;
+mod backfill;
 mod claude;
+mod codex;
 mod crash;
+mod events;
+mod gemini;
 mod home;
 mod hook_to_journal;
 mod mcp;
 mod migrations;
+mod observations;
 mod recordings;
 mod spool;
+mod told_twice;

@@ -19,7 +19,7 @@ mod up;
 use anyhow::{Context, Result};
 use memory::home::Home;
 
-use crate::cli::{BenchCommand, Command, TrainCommand};
+use crate::cli::{Command, TrainCommand};
 use crate::output::Printer;
 
 /// Runs a command to its end.
@@ -42,7 +42,7 @@ pub async fn run(command: Command, printer: &Printer) -> Result<()> {
         Command::Test(arguments) => test::run(&arguments.arguments, printer).await,
         Command::Ci => ci::run(printer).await,
         Command::Prepare(arguments) => prepare::run(&arguments, printer).await,
-        Command::Bench(BenchCommand::Hook(arguments)) => bench::hook(&arguments, printer).await,
+        Command::Bench(command) => bench::run(&command, printer).await,
         Command::Train(TrainCommand::Dataset(arguments)) => train::dataset(&arguments, &home).await,
     }
 }
