@@ -84,18 +84,15 @@ pub(super) fn register_found(home: &Home, printer: &Printer) -> Result<Found> {
             continue;
         }
         let attempt = Attempt::of(agent, registration.register());
-        match &attempt.report {
-            Some(report) => {
-                if report.is_changed() {
-                    printer.note(report);
-                }
-                let file = report.files.first().map(|file| file.path.display().to_string()).unwrap_or_default();
-                found.registered.push(format!("{}, in {file}", agent.title()));
+        if let Some(report) = &attempt.report {
+            if report.is_changed() {
+                printer.note(report);
             }
-            None => {
-                attempt.tell(printer);
-                found.failed.push(agent.title());
-            }
+            let file = report.files.first().map(|file| file.path.display().to_string()).unwrap_or_default();
+            found.registered.push(format!("{}, in {file}", agent.title()));
+        } else {
+            attempt.tell(printer);
+            found.failed.push(agent.title());
         }
     }
     if found.registered.is_empty() && found.failed.is_empty() {

@@ -1,14 +1,14 @@
 //! A hook's command as one line for a shell, and reading such a line back.
 
-/// Who takes the line apart.
+/// How a line is written for the shell that takes it apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shell {
+pub(super) enum Quoting {
     Posix,
     Cmd,
     PowerShell,
 }
 
-impl Shell {
+impl Quoting {
     /// The shell that runs the line here: `sh`, or on Windows the one that this agent uses there.
     pub(super) fn here(on_windows: Self) -> Self {
         if cfg!(windows) { on_windows } else { Self::Posix }
@@ -52,14 +52,13 @@ pub(super) fn split(command: &str, program_name: &str) -> (String, Vec<String>) 
                     quote = None;
                 }
             }
-            (Some(_), character) => program.push(character),
             (None, '"' | '\'') => quote = Some(character),
             (None, '\\') if characters.next_if(|(_, next)| *next == '\'').is_some() => program.push('\''),
             (None, character) if character.is_whitespace() => {
                 end = index;
                 break;
             }
-            (None, character) => program.push(character),
+            (_, character) => program.push(character),
         }
     }
     (program, line[end..].split_whitespace().map(str::to_owned).collect())
@@ -83,21 +82,21 @@ mod tests {
     const NAME: &str = "agent-memory-hook";
 
     #[track_caller]
-    fn check(shell: Shell, program: &str, line: &str) {
-        assert_eq!(shell.line(program, &["codex", "Stop"]), line);
+    fn check(quoting: Quoting, program: &str, line: &str) {
+        assert_eq!(quoting.line(program, &["codex", "Stop"]), line);
         assert_eq!(split(line, NAME), (program.to_owned(), vec!["codex".to_owned(), "Stop".to_owned()]));
         assert!(names_program(line, NAME));
     }
 
     #[test]
     fn quotes_a_path_as_the_shell_wants_it_and_reads_it_back() {
-        check(Shell::Posix, "/a b/agent-memory-hook", "'/a b/agent-memory-hook' codex Stop");
-        check(Shell::Posix, "/o'b/agent-memory-hook", r"'/o'\''b/agent-memory-hook' codex Stop");
-        check(Shell::Posix, "/$HOME/`x`/agent-memory-hook", "'/$HOME/`x`/agent-memory-hook' codex Stop");
-        check(Shell::Cmd, r"C:\am\agent-memory-hook.exe", r"C:\am\agent-memory-hook.exe codex Stop");
-        check(Shell::Cmd, r"C:\a b\agent-memory-hook.exe", r#""C:\a b\agent-memory-hook.exe" codex Stop"#);
-        check(Shell::PowerShell, r"C:\a b\agent-memory-hook.exe", r"& 'C:\a b\agent-memory-hook.exe' codex Stop");
-        check(Shell::PowerShell, r"C:\o'b\agent-memory-hook.exe", r"& 'C:\o''b\agent-memory-hook.exe' codex Stop");
+        check(Quoting::Posix, "/a b/agent-memory-hook", "'/a b/agent-memory-hook' codex Stop");
+        check(Quoting::Posix, "/o'b/agent-memory-hook", r"'/o'\''b/agent-memory-hook' codex Stop");
+        check(Quoting::Posix, "/$HOME/`x`/agent-memory-hook", "'/$HOME/`x`/agent-memory-hook' codex Stop");
+        check(Quoting::Cmd, r"C:\am\agent-memory-hook.exe", r"C:\am\agent-memory-hook.exe codex Stop");
+        check(Quoting::Cmd, r"C:\a b\agent-memory-hook.exe", r#""C:\a b\agent-memory-hook.exe" codex Stop"#);
+        check(Quoting::PowerShell, r"C:\a b\agent-memory-hook.exe", r"& 'C:\a b\agent-memory-hook.exe' codex Stop");
+        check(Quoting::PowerShell, r"C:\o'b\agent-memory-hook.exe", r"& 'C:\o''b\agent-memory-hook.exe' codex Stop");
     }
 
     #[cfg(unix)]
@@ -107,7 +106,7 @@ mod tests {
         let program = folder.path().join("it's $HOME `a` \"b\"");
         std::fs::write(&program, "#!/bin/sh\nprintf '%s|' \"$@\"\n").unwrap();
         std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        let line = Shell::Posix.line(program.to_str().unwrap(), &["codex", "Stop"]);
+        let line = Quoting::Posix.line(program.to_str().unwrap(), &["codex", "Stop"]);
         #[allow(clippy::disallowed_methods, reason = "the shell itself is what is tested")]
         let output = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout), "codex|Stop|", "{line}");

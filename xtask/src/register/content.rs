@@ -3,6 +3,7 @@
 use super::document::Document;
 use super::hooks::{HookEntries, HookFormat};
 use super::report::Item;
+use super::script::Script;
 use super::servers::{ServerEntry, ServerFormat};
 use super::state::EntryState;
 use super::toml::TomlServer;
@@ -12,6 +13,8 @@ pub(super) enum Content {
     Json { hooks: Option<HookEntries>, server: Option<ServerEntry> },
     /// Our MCP server in a file that may hold much else.
     Toml(TomlServer),
+    /// A whole file of our own.
+    Script(Script),
 }
 
 /// A text after a change.
@@ -34,6 +37,7 @@ impl Content {
         match self {
             Self::Json { .. } => "JSON",
             Self::Toml(_) => "TOML",
+            Self::Script(_) => "JavaScript",
         }
     }
 
@@ -42,6 +46,7 @@ impl Content {
         match self {
             Self::Json { .. } => Document::parse(text).map(drop),
             Self::Toml(_) => TomlServer::check(text),
+            Self::Script(_) => Ok(()),
         }
     }
 
@@ -60,6 +65,7 @@ impl Content {
                 Ok(Edit { text: document.to_text(), items })
             }
             Self::Toml(server) => server.add(text),
+            Self::Script(script) => script.add(text),
         }
     }
 
@@ -78,7 +84,8 @@ impl Content {
                 }
                 Ok(Edit { text: document.to_text(), items })
             }
-            Self::Toml(server) => server.remove(text),
+            Self::Toml(_) => TomlServer::remove(text),
+            Self::Script(script) => Ok(script.remove(text)),
         }
     }
 
@@ -92,6 +99,7 @@ impl Content {
                 Ok((hooks.is_some() || server.is_some()).then_some(Self::Json { hooks, server }))
             }
             Self::Toml(_) => Ok(TomlServer::found_in(text)?.map(Self::Toml)),
+            Self::Script(script) => Ok(script.found_in(text).map(Self::Script)),
         }
     }
 
@@ -99,7 +107,7 @@ impl Content {
     pub(super) fn is_blank(&self, text: &str) -> anyhow::Result<bool> {
         match self {
             Self::Json { .. } => Ok(Document::parse(text)?.is_empty()),
-            Self::Toml(_) => Ok(text.trim().is_empty()),
+            Self::Toml(_) | Self::Script(_) => Ok(text.trim().is_empty()),
         }
     }
 
@@ -112,6 +120,7 @@ impl Content {
                 states.servers = server.iter().map(|server| server.state(&document)).collect();
             }
             Self::Toml(_) => states.servers = vec![TomlServer::state(text)?],
+            Self::Script(script) => states.hooks = vec![script.state(text)],
         }
         Ok(states)
     }

@@ -2,7 +2,7 @@
 //!
 //! The files are the user's. What is not ours stays byte for byte, a second run changes nothing, and `unregister` undoes
 //! exactly what `register` did. `agents` knows which files an agent reads and what an entry looks like there; `hooks`,
-//! `servers` and `toml` know the entries in a text, `document` the text, `part` and `file` the disk.
+//! `servers`, `toml` and `script` know the entries in a text, `document` the text, `part` and `file` the disk.
 
 mod agents;
 mod command;
@@ -12,6 +12,7 @@ mod file;
 mod hooks;
 mod part;
 mod report;
+mod script;
 mod servers;
 mod state;
 mod surroundings;

@@ -39,12 +39,12 @@ impl Part {
 
     /// Fails where registering would.
     pub(super) fn check_addition(&self) -> anyhow::Result<()> {
-        self.plan(Self::plan_addition).map(drop)
+        self.plan_addition(&TextFile::read(self.location.path())?).map(drop)
     }
 
     /// Fails where unregistering would.
     pub(super) fn check_removal(&self) -> anyhow::Result<()> {
-        self.plan(Self::plan_removal).map(drop)
+        self.plan_removal(&TextFile::read(self.location.path())?).map(drop)
     }
 
     pub(super) fn add(&self) -> anyhow::Result<FileReport> {
@@ -86,10 +86,6 @@ impl Part {
         let file = TextFile::read(self.location.path())?;
         self.understand(&file)?;
         self.content.state(file.text().unwrap_or_default())
-    }
-
-    fn plan(&self, plan: fn(&Self, &TextFile) -> anyhow::Result<(Plan, Vec<Item>)>) -> anyhow::Result<Plan> {
-        Ok(plan(self, &TextFile::read(self.location.path())?)?.0)
     }
 
     fn plan_addition(&self, file: &TextFile) -> anyhow::Result<(Plan, Vec<Item>)> {

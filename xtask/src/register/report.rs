@@ -10,6 +10,8 @@ use crate::cli::Agent;
 /// What was done for an agent, file by file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Report {
+    /// Named by whoever prints the report as JSON, failed attempts included.
+    #[serde(skip)]
     pub(crate) agent: Agent,
     pub(crate) files: Vec<FileReport>,
     pub(crate) unavailable: Vec<Unavailable>,

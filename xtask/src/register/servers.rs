@@ -8,7 +8,7 @@ use super::command::names_program;
 use super::document::{Document, conform, conforms, input, object_in, string_in, strings_in};
 use super::report::{Item, Outcome};
 use super::state::EntryState;
-use crate::output::HintExt;
+use crate::output::hinted;
 
 /// The name under which agents see our tools: `mcp__agent-memory__search`.
 pub(super) const SERVER_NAME: &str = "agent-memory";
@@ -81,8 +81,7 @@ pub(super) fn item(outcome: Outcome) -> Item {
 }
 
 pub(super) fn other_of_that_name(removal: &str) -> anyhow::Error {
-    let error: anyhow::Result<()> = Err(anyhow!("another MCP server has the name `{SERVER_NAME}`"));
-    error.hint(format!("{removal}, then try again")).unwrap_err()
+    hinted(anyhow!("another MCP server has the name `{SERVER_NAME}`"), format!("{removal}, then try again"))
 }
 
 fn our_server(format: &ServerFormat, document: &Document) -> Option<CstObject> {

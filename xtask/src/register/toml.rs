@@ -56,7 +56,7 @@ impl TomlServer {
         Ok(Edit { text: toml.to_text()?, items: vec![servers::item(outcome)] })
     }
 
-    pub(super) fn remove(&self, text: &str) -> anyhow::Result<Edit> {
+    pub(super) fn remove(text: &str) -> anyhow::Result<Edit> {
         let mut toml = TomlText::parse(text)?;
         if !toml.server().is_some_and(is_ours) {
             return Ok(Edit { text: text.to_owned(), items: Vec::new() });

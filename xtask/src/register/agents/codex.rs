@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::command::Shell;
+use super::super::command::Quoting;
 use super::super::content::Content;
 use super::super::hooks::{Event, HookFormat, Matcher, Nesting, Ownership, Version};
 use super::super::part::Part;
@@ -64,6 +64,6 @@ static HOOKS: HookFormat = HookFormat {
 
 fn handler(program: &str, event: &str) -> Value {
     let timeout_s = if event == "SessionEnd" { MAX_TIMEOUT_AT_THE_END_S } else { TIMEOUT_S };
-    let command = Shell::here(Shell::Cmd).line(program, &[HOOKS.agent, event]);
+    let command = Quoting::here(Quoting::Cmd).line(program, &[HOOKS.agent, event]);
     json!({ "type": "command", "command": command, "timeout": timeout_s })
 }

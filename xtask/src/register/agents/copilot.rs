@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::command::Shell;
+use super::super::command::Quoting;
 use super::super::content::Content;
 use super::super::hooks::{Event, HookFormat, Matcher, Nesting, Ownership, Version};
 use super::super::part::Part;
@@ -62,7 +62,7 @@ static SERVERS: ServerFormat = ServerFormat {
 
 /// VS Code translates `bash` and `powershell` to its own names.
 fn handler(program: &str, event: &str) -> Value {
-    let shell = Shell::here(Shell::PowerShell);
-    let name = if shell == Shell::Posix { "bash" } else { "powershell" };
-    json!({ "type": "command", name: shell.line(program, &[HOOKS.agent, event]), "timeoutSec": TIMEOUT_S })
+    let quoting = Quoting::here(Quoting::PowerShell);
+    let name = if quoting == Quoting::Posix { "bash" } else { "powershell" };
+    json!({ "type": "command", name: quoting.line(program, &[HOOKS.agent, event]), "timeoutSec": TIMEOUT_S })
 }

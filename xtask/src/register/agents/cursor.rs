@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::command::Shell;
+use super::super::command::Quoting;
 use super::super::content::Content;
 use super::super::hooks::{Event, HookFormat, Matcher, Nesting, Ownership, Version};
 use super::super::part::Part;
@@ -61,6 +61,6 @@ static SERVERS: ServerFormat = ServerFormat {
 };
 
 fn handler(program: &str, event: &str) -> Value {
-    let command = Shell::here(Shell::PowerShell).line(program, &[HOOKS.agent, event]);
+    let command = Quoting::here(Quoting::PowerShell).line(program, &[HOOKS.agent, event]);
     json!({ "command": command, "timeout": TIMEOUT_S })
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::command::Shell;
+use super::super::command::Quoting;
 use super::super::content::Content;
 use super::super::hooks::{Event, HookEntries, HookFormat, Matcher, Nesting, Ownership, Version};
 use super::super::part::Part;
@@ -54,6 +54,6 @@ static SERVERS: ServerFormat = ServerFormat {
 
 /// Milliseconds: this agent's own unit.
 fn handler(program: &str, event: &str) -> Value {
-    let command = Shell::here(Shell::PowerShell).line(program, &[HOOKS.agent, event]);
+    let command = Quoting::here(Quoting::PowerShell).line(program, &[HOOKS.agent, event]);
     json!({ "type": "command", "command": command, "timeout": TIMEOUT_S * 1000 })
 }

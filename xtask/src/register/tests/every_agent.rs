@@ -312,6 +312,17 @@ fn honours_the_folders_that_the_user_has_chosen() {
     }
 }
 
+#[test]
+fn leaves_a_plugin_of_the_same_name_that_is_not_ours() {
+    let home = AgentHome::of(Agent::Opencode);
+    let path = ".config/opencode/plugins/agent-memory.js";
+    home.write(path, "export default 1;\n");
+    let error = crate::output::report(&home.place.registration.register().unwrap_err());
+    assert!(error.contains("a script that is not ours has this name"), "{error}");
+    home.place.registration.unregister().unwrap();
+    assert_eq!(home.read(path), "export default 1;\n");
+}
+
 fn vscode_of(home: &AgentHome) -> Registration {
     Registration { agent: Agent::Vscode, ..home.place.registration.clone() }
 }

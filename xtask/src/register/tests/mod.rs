@@ -110,7 +110,7 @@ fn writes_the_reference_registration_into_an_empty_place() {
     let mut place = Place::new();
     place.registration.hook_program = "agent-memory-hook".into();
     let report = place.registration.register().unwrap();
-    assert_eq!(place.settings(), include_str!("../../../hooks/hooks.json"), "hooks/hooks.json must be the same");
+    assert_eq!(place.settings(), include_str!("../../../../hooks/hooks.json"), "hooks/hooks.json must be the same");
     assert_eq!(outcomes(&report), [Outcome::Added; 14]);
     let servers: serde_json::Value = serde_json::from_str(&place.servers()).unwrap();
     let expected = serde_json::json!({"mcpServers": {"agent-memory":
