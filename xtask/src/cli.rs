@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::Serialize;
 
-use crate::output::Verbosity;
+use crate::bench::chaos::Scenario;
+use crate::output::{Form, Verbosity};
 
 #[derive(Debug, Parser)]
 #[command(name = "agent-memory", bin_name = "cargo xtask", version, about, disable_help_subcommand = true)]
@@ -49,7 +51,7 @@ pub enum Command {
     Logs(LogsArgs),
     /// Bring the database's schema up to date
     Migrate,
-    /// Register hooks and MCP server with an agent
+    /// Register hooks and MCP server with agents
     Register(AgentArgs),
     /// Undo exactly what `register` did
     Unregister(AgentArgs),
@@ -148,15 +150,70 @@ pub enum Service {
 
 #[derive(Debug, Args)]
 pub struct AgentArgs {
-    /// Which agent
-    #[arg(value_enum, default_value_t)]
-    pub agent: Agent,
+    /// Which agents; if none is named, every one that this user has
+    #[arg(value_enum, value_name = "AGENT")]
+    named: Vec<Agent>,
+
+    /// The same as a list
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "AGENT,...")]
+    agents: Vec<Agent>,
+
+    /// Print what was done as JSON
+    #[arg(long)]
+    json: bool,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+impl AgentArgs {
+    pub fn form(&self) -> Form {
+        Form::of_flag(self.json)
+    }
+
+    /// Each named agent once, in one order however they were named: what one agent runs may depend on another's settings.
+    pub fn chosen(&self) -> Vec<Agent> {
+        let is_chosen = |agent: &Agent| self.named.contains(agent) || self.agents.contains(agent);
+        Agent::value_variants().iter().copied().filter(is_chosen).collect()
+    }
+}
+
+/// The agents that can be registered with. VS Code comes after those whose hooks it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Agent {
-    #[default]
     Claude,
+    Codex,
+    Gemini,
+    Cursor,
+    Copilot,
+    Vscode,
+    Opencode,
+}
+
+impl Agent {
+    /// What people call it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Claude => "Claude Code",
+            Self::Codex => "Codex",
+            Self::Gemini => "Gemini CLI",
+            Self::Cursor => "Cursor",
+            Self::Copilot => "Copilot CLI",
+            Self::Vscode => "VS Code",
+            Self::Opencode => "OpenCode",
+        }
+    }
+
+    /// What it is called on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Cursor => "cursor",
+            Self::Copilot => "copilot",
+            Self::Vscode => "vscode",
+            Self::Opencode => "opencode",
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -177,6 +234,10 @@ pub struct PrepareArgs {
 pub enum BenchCommand {
     /// The hook's wall time against an empty process and `node -e 0`
     Hook(BenchHookArgs),
+    /// Events a second into the journal against the same rows inserted by hand
+    Ingest(BenchIngestArgs),
+    /// Break things under load and count what is lost, doubled, stuck or late
+    Chaos(BenchChaosArgs),
 }
 
 #[derive(Debug, Args)]
@@ -184,6 +245,48 @@ pub struct BenchHookArgs {
     /// How often each program is run
     #[arg(long, default_value_t = 300)]
     pub rounds: usize,
+
+    /// Also write the figures into docs/benchmarks.md
+    #[arg(long)]
+    pub write: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchIngestArgs {
+    /// How often everything is measured
+    #[arg(long, default_value_t = 5)]
+    pub rounds: usize,
+
+    /// Events in one run
+    #[arg(long, default_value_t = 3000)]
+    pub events: usize,
+
+    /// Also write the figures into docs/benchmarks.md
+    #[arg(long)]
+    pub write: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchChaosArgs {
+    /// Play only this scenario; may be given several times
+    #[arg(long, value_enum, value_name = "SCENARIO")]
+    pub only: Vec<Scenario>,
+
+    /// How long Postgres is stopped where it is stopped
+    #[arg(long, default_value_t = 60)]
+    pub outage_seconds: u64,
+
+    /// Without an embedding model: jobs wait, and are only looked at for those that died
+    #[arg(long)]
+    pub no_model: bool,
 
     /// Also write the figures into docs/benchmarks.md
     #[arg(long)]
@@ -220,6 +323,24 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn agents_can_be_named_in_either_way_and_come_in_one_order() {
+        let chosen = |arguments: &[&str]| {
+            let arguments = ["agent-memory", "register"].iter().chain(arguments);
+            match Cli::try_parse_from(arguments).unwrap().command {
+                Command::Register(arguments) => arguments.chosen(),
+                command => panic!("{command:?}"),
+            }
+        };
+        assert_eq!(chosen(&[]), []);
+        assert_eq!(chosen(&["claude"]), [Agent::Claude]);
+        assert_eq!(chosen(&["--agents", "vscode,codex,claude"]), [Agent::Claude, Agent::Codex, Agent::Vscode]);
+        assert_eq!(chosen(&["gemini", "--agents", "gemini,claude"]), [Agent::Claude, Agent::Gemini]);
+        for agent in Agent::value_variants() {
+            assert_eq!(chosen(&[agent.name()]), [*agent]);
+        }
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub(super) fn read(wire: &mut Wire) -> Result<EventKind, NotKept> {
             let about = About { subject: wire.id("new_cwd"), details: wire.members(&["old_cwd"]), text: None };
             Ok(wire.happened(HappeningKind::FolderChanged, None, about))
         }
-        "PermissionDenied" => wire.denied_call("reason"),
+        "PermissionDenied" => wire.denied_call(wire.string("reason")),
         name => not_kept(&NOT_KEPT, name),
     }
 }

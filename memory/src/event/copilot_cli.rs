@@ -23,7 +23,7 @@ pub(super) fn read(wire: &mut Wire) -> Result<EventKind, NotKept> {
         "PostToolUse" => {
             let result = result(wire);
             match result_type(&result).as_str() {
-                "denied" | "rejected" => wire.denied_call("error"),
+                "denied" | "rejected" => wire.denied_call(text(&result).as_str().map(str::to_owned)),
                 "failure" | "error" | "timeout" => {
                     let error = text(&result);
                     wire.call(&error, failed(&error))

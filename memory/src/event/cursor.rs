@@ -39,7 +39,7 @@ pub(super) fn read(wire: &mut Wire) -> Result<EventKind, NotKept> {
         }
         "PostToolUseFailure" => {
             if wire.string("failure_type").as_deref() == Some("permission_denied") {
-                return wire.denied_call("error_message");
+                return wire.denied_call(wire.string("error_message"));
             }
             let output = output(wire);
             let name = if wire.value("error_message").is_some() { "error_message" } else { "error" };

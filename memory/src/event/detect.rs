@@ -40,7 +40,7 @@ pub(super) fn sender(envelope: &Envelope) -> Agent {
 }
 
 fn is_cursors(payload: &Value) -> bool {
-    has(payload, "cursor_version") || has(payload, "conversation_id")
+    has(payload, "cursor_version") || (has(payload, "conversation_id") && !has(payload, "prompt_id"))
 }
 
 /// The name of the event in camel case, and the time as text.

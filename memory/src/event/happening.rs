@@ -1,5 +1,7 @@
 //! What happens in a session besides prompts and calls.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -51,8 +53,12 @@ impl Happening {
     pub fn compaction_key(summary: &str) -> String {
         const KEPT_BYTES: usize = 8;
         let digest = Sha256::digest(summary.trim());
-        let hex = digest[..KEPT_BYTES].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        format!("{}:{hex}", HappeningKind::Compacted.as_str())
+        let mut key = format!("{}:", HappeningKind::Compacted.as_str());
+        for byte in &digest[..KEPT_BYTES] {
+            // Writing to a String does not fail.
+            let _ = write!(key, "{byte:02x}");
+        }
+        key
     }
 }
 

@@ -6,15 +6,16 @@ use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::text::{Capped, MAX_OUTPUT_BYTES, MAX_PROMPT_BYTES, bounded_id, cap_input};
+use super::text::{Capped, MAX_OUTPUT_BYTES, MAX_PROMPT_BYTES, bounded_id, cap_input, without_nul};
 use super::{
     Agent, Envelope, Event, EventKind, Happening, HappeningKind, Key, Origin, Outcome, Reading, Subagent, ToolCall,
     derived, lenient, output,
 };
 use crate::project::{Checkout, GitCheckout};
 
-/// A path longer than this is none: no system opens it.
+/// A path longer than this, or with a longer part, is none: no system opens it.
 const MAX_PATH_BYTES: usize = 4096;
+const MAX_PATH_PART_BYTES: usize = 1024;
 
 /// Why an event is not kept.
 pub(super) type NotKept = &'static str;
@@ -68,9 +69,12 @@ impl Wire {
     }
 
     pub(super) fn close(self, kind: EventKind) -> Event {
-        let path = |name| lenient::string(&self.payload, name).filter(|path| path.len() <= MAX_PATH_BYTES);
-        let workspace = || self.payload.pointer("/workspace_roots/0").and_then(Value::as_str).map(str::to_owned);
-        let folder = path("cwd").or_else(workspace).or(self.cwd).filter(|path| path.len() <= MAX_PATH_BYTES);
+        let path = |name| lenient::string(&self.payload, name).filter(|path| is_path(path));
+        let workspace = || {
+            let root = lenient::member(&self.payload, "workspace_roots")?.get(0)?.as_str()?;
+            Some(without_nul(root)).filter(|path| is_path(path))
+        };
+        let folder = path("cwd").or_else(workspace).or_else(|| self.cwd.filter(|path| is_path(path)));
         Event {
             id: self.event_id,
             agent: self.agent,
@@ -165,8 +169,9 @@ impl Wire {
             Key::Given,
         );
         let input_cut = cap_input(&mut input);
-        let output = output::preview(response);
-        let output_cut = output.as_ref().and_then(|capped| capped.truncated_at_bytes);
+        let output = output::of_tool(&tool_name, response);
+        let output_cut = output.as_ref().and_then(|output| output.preview.truncated_at_bytes);
+        let (output_preview, output) = output.map(|output| (output.preview.text, output.whole)).unzip();
         let (outcome, error_cut) = capped_outcome(outcome);
         let subagent = self.id("agent_id").map(|id| Subagent { id, kind: self.label("agent_type") });
         Ok(EventKind::ToolCalled(Box::new(ToolCall {
@@ -174,14 +179,19 @@ impl Wire {
             prompt_id: self.prompt_id(),
             tool_name,
             input,
-            output_preview: output.map(|capped| capped.text),
-            output: None,
+            output_preview,
+            output: output.flatten(),
             outcome,
-            duration_ms: lenient::integer(&self.payload, "duration_ms").filter(|ms| *ms >= 0),
+            duration_ms: self.duration_ms(),
             subagent,
-            commit_sha: response.pointer("/gitOperation/commit/sha").and_then(Value::as_str).map(str::to_owned),
+            commit_sha: response.pointer("/gitOperation/commit").and_then(|commit| lenient::id(commit, "sha")),
             truncated_at_bytes: input_cut.max(output_cut).max(error_cut),
         })))
+    }
+
+    fn duration_ms(&self) -> Option<i64> {
+        let told = ["duration_ms", "duration"].iter().find_map(|name| lenient::integer(&self.payload, name));
+        told.filter(|ms| *ms >= 0)
     }
 
     /// A call that failed, by the words of the member `name`.
@@ -190,11 +200,11 @@ impl Wire {
         self.call(response, failed(&error))
     }
 
-    /// A call that was not allowed to run, for the reason in the member `name`.
-    pub(super) fn denied_call(&mut self, name: &str) -> Result<EventKind, NotKept> {
+    /// A call that was not allowed to run, and why.
+    pub(super) fn denied_call(&mut self, reason: Option<String>) -> Result<EventKind, NotKept> {
         let subject = Some(self.id("tool_name").ok_or("no tool name")?);
         let details = json!({ "tool_input": self.tool_input() });
-        let about = About { subject, text: self.string(name), details };
+        let about = About { subject, text: reason, details };
         Ok(self.happened(HappeningKind::PermissionDenied, self.id("tool_use_id"), about))
     }
 
@@ -211,8 +221,8 @@ impl Wire {
     pub(super) fn happened(&self, kind: HappeningKind, id: Option<String>, about: About) -> EventKind {
         let details = if about.details.is_null() { Value::Object(Map::new()) } else { about.details };
         let id = id.unwrap_or_else(|| {
-            let parts = [about.subject.as_deref().unwrap_or_default(), &derived::canonical(&details)];
-            self.derived_id(kind.as_str(), &parts).to_string()
+            let [subject, text] = [&about.subject, &about.text].map(|part| part.as_deref().unwrap_or_default());
+            self.derived_id(kind.as_str(), &[subject, text, &derived::canonical(&details)]).to_string()
         });
         self.happened_as(format!("{}:{id}", kind.as_str()), kind, About { details, ..about })
     }
@@ -269,6 +279,10 @@ pub(super) fn failed(error: &Value) -> Outcome {
 pub(super) fn parsed_object(text: &str) -> Option<Value> {
     let is_object = text.trim_start().starts_with('{');
     is_object.then(|| serde_json::from_str(text).ok()).flatten().filter(Value::is_object)
+}
+
+fn is_path(text: &str) -> bool {
+    text.len() <= MAX_PATH_BYTES && text.split(['/', '\\']).all(|part| part.len() <= MAX_PATH_PART_BYTES)
 }
 
 fn capped_outcome(outcome: Outcome) -> (Outcome, Option<i64>) {

@@ -1,6 +1,7 @@
 //! The way of an event into the journal: project, session, row, document, job, in the caller's transaction.
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use sqlx::PgConnection;
 
@@ -9,7 +10,7 @@ use super::{StoreError, documents, projects, prompts, session_events, sessions, 
 use crate::analyze;
 use crate::event::{Event, EventKind, Key, Origin, Outcome, ToolCall};
 use crate::ids::{DocumentId, DocumentKind, ProjectId};
-use crate::project::ProjectIdentity;
+use crate::project::{Checkout, ProjectIdentity, ProjectPolicy};
 use crate::queue::{self, NewJob};
 
 /// The queue's name for reading the transcript of a session that has ended.
@@ -28,24 +29,38 @@ pub enum Recorded {
 /// Projects by identity, so that not every event asks for its own again. Clear it when a transaction fails: a project that
 /// was made in it is gone.
 #[derive(Debug, Default)]
-pub struct ProjectCache(HashMap<ProjectIdentity, ProjectId>);
+pub struct ProjectCache {
+    policy: ProjectPolicy,
+    known: HashMap<ProjectIdentity, (ProjectId, Instant)>,
+}
+
+/// A person may merge or split projects while this process runs: what it knows of them is asked for again after this long.
+const PROJECT_FRESHNESS: Duration = Duration::from_secs(1);
 
 impl ProjectCache {
+    pub fn new(policy: ProjectPolicy) -> Self {
+        Self { policy, known: HashMap::new() }
+    }
+
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.known.clear();
     }
 
     async fn resolve(
         &mut self,
         connection: &mut PgConnection,
-        identity: ProjectIdentity,
-    ) -> Result<ProjectId, StoreError> {
-        if let Some(id) = self.0.get(&identity) {
-            return Ok(*id);
+        checkout: &Checkout,
+    ) -> Result<projects::Resolved, StoreError> {
+        let identity = checkout.project(&self.policy);
+        let key = identity.key.clone();
+        if let Some((id, since)) = self.known.get(&identity)
+            && since.elapsed() < PROJECT_FRESHNESS
+        {
+            return Ok(projects::Resolved { id: *id, key });
         }
         let id = projects::resolve(connection, &identity).await?;
-        self.0.insert(identity, id);
-        Ok(id)
+        self.known.insert(identity, (id, Instant::now()));
+        Ok(projects::Resolved { id, key })
     }
 }
 
@@ -55,8 +70,8 @@ pub async fn record(
     projects: &mut ProjectCache,
     event: Event,
 ) -> Result<Recorded, StoreError> {
-    let project = projects.resolve(connection, event.checkout.project()).await?;
-    let session = sessions::touch(connection, &event, project).await?;
+    let project = projects.resolve(connection, &event.checkout).await?;
+    let session = sessions::touch(connection, &event, &project).await?;
     let entry = |kind, row| documents::Entry {
         id: DocumentId { kind, row },
         project: Some(session.project_id),
@@ -163,7 +178,7 @@ async fn index_row(connection: &mut PgConnection, entry: &documents::Entry) -> R
     Ok(())
 }
 
-fn text_of(call: &ToolCall) -> String {
+pub(super) fn text_of(call: &ToolCall) -> String {
     let error = match &call.outcome {
         Outcome::Succeeded | Outcome::Assumed => None,
         Outcome::Failed { error } => Some(error.as_str()),

@@ -7,6 +7,7 @@ mod backfill;
 mod claude;
 mod codex;
 mod crash;
+mod events;
 mod gemini;
 mod home;
 mod hook_to_journal;

@@ -1,8 +1,12 @@
-//! Registration as a whole, in folders of their own.
+//! Registration with Claude Code as a whole, in folders of their own. What holds for every agent is in `every_agent`.
 
 use std::fs;
 
+use super::file::{Saved, TextFile};
+use super::report::Outcome;
 use super::*;
+
+mod every_agent;
 
 /// A user's folder and a registration in it.
 struct Place {
@@ -13,11 +17,11 @@ struct Place {
 impl Place {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let around = ClaudeSurroundings { home: Some(folder.path().into()), ..Default::default() };
         let registration = Registration {
+            agent: Agent::Claude,
             hook_program: "/opt/am/bin/agent-memory-hook".into(),
             mcp_program: "/opt/am/bin/agent-memory-mcp".into(),
-            claude: ClaudeFiles::locate(&around).unwrap(),
+            around: Surroundings { home: Some(folder.path().into()), ..Default::default() },
         };
         Self { folder, registration }
     }
@@ -25,17 +29,25 @@ impl Place {
     fn with(settings: &str, servers: &str) -> Self {
         let place = Self::new();
         fs::create_dir(place.folder.path().join(".claude")).unwrap();
-        fs::write(&place.registration.claude.settings, settings).unwrap();
-        fs::write(&place.registration.claude.servers, servers).unwrap();
+        fs::write(place.settings_path(), settings).unwrap();
+        fs::write(place.servers_path(), servers).unwrap();
         place
     }
 
+    fn settings_path(&self) -> PathBuf {
+        self.folder.path().join(".claude/settings.json")
+    }
+
+    fn servers_path(&self) -> PathBuf {
+        self.folder.path().join(".claude.json")
+    }
+
     fn settings(&self) -> String {
-        fs::read_to_string(&self.registration.claude.settings).unwrap()
+        fs::read_to_string(self.settings_path()).unwrap()
     }
 
     fn servers(&self) -> String {
-        fs::read_to_string(&self.registration.claude.servers).unwrap()
+        fs::read_to_string(self.servers_path()).unwrap()
     }
 
     fn moved(&self) -> Registration {
@@ -99,7 +111,7 @@ fn writes_the_reference_registration_into_an_empty_place() {
     place.registration.hook_program = "agent-memory-hook".into();
     let report = place.registration.register().unwrap();
     assert_eq!(place.settings(), include_str!("../../../hooks/hooks.json"), "hooks/hooks.json must be the same");
-    assert_eq!(outcomes(&report), [Outcome::Installed; 9]);
+    assert_eq!(outcomes(&report), [Outcome::Added; 14]);
     let servers: serde_json::Value = serde_json::from_str(&place.servers()).unwrap();
     let expected = serde_json::json!({"mcpServers": {"agent-memory":
         {"type": "stdio", "command": "/opt/am/bin/agent-memory-mcp", "args": [], "env": {}}}});
@@ -113,14 +125,15 @@ fn registers_every_event_in_exec_form_with_a_time_limit() {
     let settings: serde_json::Value = serde_json::from_str(&place.settings()).unwrap();
     let events = settings["hooks"].as_object().unwrap();
     let names: Vec<_> = events.keys().map(String::as_str).collect();
-    let expected =
-        "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure Stop SubagentStop PreCompact SessionEnd";
+    let expected = "SessionStart UserPromptSubmit UserPromptExpansion PostToolUse PostToolUseFailure CwdChanged Stop \
+        StopFailure SubagentStart SubagentStop PreCompact PostCompact SessionEnd";
     assert_eq!(names.join(" "), expected);
     for (event, groups) in events {
         let handler = serde_json::json!({"type": "command", "command": "/opt/am/bin/agent-memory-hook",
             "args": ["claude-code", event], "timeout": 5});
         assert_eq!(groups[0]["hooks"], serde_json::json!([handler]), "{event}");
-        let has_matcher = !matches!(event.as_str(), "UserPromptSubmit" | "Stop");
+        let without = ["UserPromptSubmit", "UserPromptExpansion", "CwdChanged", "Stop", "StopFailure"];
+        let has_matcher = !without.contains(&event.as_str());
         assert_eq!(groups[0].get("matcher").is_some_and(|matcher| matcher == "*"), has_matcher, "{event}");
     }
 }
@@ -141,7 +154,7 @@ fn changes_nothing_the_second_time() {
     place.registration.register().unwrap();
     let before = place.everything();
     let report = place.registration.register().unwrap();
-    assert_eq!(outcomes(&report), [Outcome::AlreadyThere; 9]);
+    assert_eq!(outcomes(&report), [Outcome::AlreadyThere; 14]);
     assert!(!report.is_changed());
     assert_eq!(place.everything(), before);
 }
@@ -162,7 +175,7 @@ fn unregistering_brings_back_every_byte() {
         place.registration.register().unwrap();
         assert_ne!(place.everything(), before);
         let report = place.registration.unregister().unwrap();
-        assert_eq!(outcomes(&report), [Outcome::Removed; 9]);
+        assert_eq!(outcomes(&report), [Outcome::Removed; 14]);
         assert_eq!(place.everything(), before);
     }
 }
@@ -181,9 +194,9 @@ fn unregistering_brings_back_every_byte_after_a_move_too() {
     let before = place.everything();
     place.registration.register().unwrap();
     let report = place.moved().register().unwrap();
-    assert_eq!(outcomes(&report), [Outcome::Updated; 9]);
-    assert_eq!(place.settings().matches("agent-memory-hook").count(), 8, "corrected, not doubled");
-    assert_eq!(place.settings().matches("/home/dev/new place/agent-memory-hook").count(), 8);
+    assert_eq!(outcomes(&report), [Outcome::Corrected; 14]);
+    assert_eq!(place.settings().matches("agent-memory-hook").count(), 13, "corrected, not doubled");
+    assert_eq!(place.settings().matches("/home/dev/new place/agent-memory-hook").count(), 13);
     place.registration.unregister().unwrap();
     assert_eq!(place.everything(), before);
 }
@@ -192,8 +205,8 @@ fn unregistering_brings_back_every_byte_after_a_move_too() {
 fn unregistering_keeps_what_the_user_has_changed_since() {
     let place = Place::with(SETTINGS, SERVERS);
     place.registration.register().unwrap();
-    fs::write(&place.registration.claude.settings, place.settings().replace("opus", "sonnet")).unwrap();
-    fs::write(&place.registration.claude.servers, place.servers().replace('3', "4")).unwrap();
+    fs::write(place.settings_path(), place.settings().replace("opus", "sonnet")).unwrap();
+    fs::write(place.servers_path(), place.servers().replace('3', "4")).unwrap();
     place.registration.unregister().unwrap();
     assert_eq!(place.settings(), SETTINGS.replace("opus", "sonnet"));
     let servers: serde_json::Value = serde_json::from_str(&place.servers()).unwrap();
@@ -221,24 +234,11 @@ fn corrects_doubled_entries_and_keeps_the_users_time_limit() {
         {"hooks":[{"type":"command","command":"/older/agent-memory-hook","args":["claude-code","Stop"]}]}]}}"#;
     let place = Place::with(doubled, "{}");
     let report = place.registration.register().unwrap();
-    assert_eq!(outcomes(&report).iter().filter(|outcome| **outcome == Outcome::Updated).count(), 1);
+    assert_eq!(outcomes(&report).iter().filter(|outcome| **outcome == Outcome::Corrected).count(), 1);
     let settings: serde_json::Value = serde_json::from_str(&place.settings()).unwrap();
     let expected = serde_json::json!([{"hooks": [{"type": "command", "command": "/opt/am/bin/agent-memory-hook",
         "args": ["claude-code", "Stop"], "timeout": 60}]}]);
     assert_eq!(settings["hooks"]["Stop"], expected);
-}
-
-#[test]
-fn takes_no_other_program_for_ours() {
-    assert!(names_program("/a b/agent-memory-hook", "agent-memory-hook"));
-    assert!(names_program("\"C:\\a\\agent-memory-hook.exe\" x", "agent-memory-hook"));
-    assert!(names_program("agent-memory-hook claude-code Stop", "agent-memory-hook"));
-    for somebodys in ["timeout 1 /x/agent-memory-hook a", "tee log | agent-memory-hook", "pgrep -f agent-memory-hook"] {
-        assert!(!names_program(somebodys, "agent-memory-hook"), "{somebodys}");
-    }
-    assert!(!names_program("/a/agent-memory-hooks", "agent-memory-hook"));
-    assert!(!names_program("/a/my-agent-memory-hook", "agent-memory-hook"));
-    assert!(!names_program("/agent-memory-hook/other", "agent-memory-hook"));
 }
 
 #[track_caller]
@@ -277,7 +277,7 @@ fn knows_what_is_registered() {
     let (hook, mcp) = (&place.registration.hook_program, &place.registration.mcp_program);
     let state = place.registration.state().unwrap();
     assert!(!state.is_registered() && !state.is_complete(hook, mcp));
-    assert_eq!(state.hooks.len(), 8);
+    assert_eq!(state.hooks.len(), 13);
 
     let mut place = place;
     let bin = place.folder.path().join("bin");
@@ -301,7 +301,7 @@ fn knows_what_is_registered() {
 fn follows_links_and_keeps_modes() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let place = Place::with(SETTINGS, SERVERS);
-    let (settings, servers) = (&place.registration.claude.settings, &place.registration.claude.servers);
+    let (settings, servers) = (&place.settings_path(), &place.servers_path());
     let dotfiles = tempfile::tempdir().unwrap();
     let linked = dotfiles.path().join("claude-settings.json");
     fs::rename(settings, &linked).unwrap();
@@ -329,7 +329,7 @@ fn follows_links_and_keeps_modes() {
 fn makes_the_file_that_a_link_points_to() {
     let place = Place::new();
     fs::create_dir(place.folder.path().join(".claude")).unwrap();
-    let settings = &place.registration.claude.settings;
+    let settings = &place.settings_path();
     std::os::unix::fs::symlink("shared-settings.json", settings).unwrap();
     place.registration.register().unwrap();
     assert!(settings.is_symlink());
@@ -339,8 +339,8 @@ fn makes_the_file_that_a_link_points_to() {
 #[test]
 fn sees_that_a_file_was_changed_since_it_was_read() {
     let place = Place::with(SETTINGS, SERVERS);
-    let file = TextFile::read(&place.registration.claude.servers).unwrap();
-    fs::write(&place.registration.claude.servers, "{\"numStartups\": 4}").unwrap();
+    let file = TextFile::read(&place.servers_path()).unwrap();
+    fs::write(place.servers_path(), "{\"numStartups\": 4}").unwrap();
     assert_eq!(file.save("{}").unwrap(), Saved::ChangedMeanwhile);
     assert_eq!(file.delete().unwrap(), Saved::ChangedMeanwhile);
     assert_eq!(place.servers(), "{\"numStartups\": 4}");

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use memory::home::Home;
 use uuid::Uuid;
 
+use super::print;
 use crate::bench::hook::{self, HookBench, Parameters};
 use crate::bench::record;
 use crate::cli::BenchHookArgs;
@@ -17,7 +18,7 @@ use crate::repository::Repository;
 use crate::runtime::embedded::{self, Postgres, free_port};
 use crate::runtime::server::Server;
 
-pub(super) async fn hook(arguments: &BenchHookArgs, printer: &Printer) -> Result<()> {
+pub(super) async fn run(arguments: &BenchHookArgs, printer: &Printer) -> Result<()> {
     let target_folder = build::build(&Repository::locate()?, printer).await?;
     let folder = std::env::temp_dir().join(format!("agent-memory-bench-{}", Uuid::new_v4()));
     let home = Home::at(&folder);
@@ -26,11 +27,7 @@ pub(super) async fn hook(arguments: &BenchHookArgs, printer: &Printer) -> Result
     files::remove(&folder)?;
     let measured = measured?;
     stopped?;
-    if arguments.json {
-        printer.data(serde_json::to_string_pretty(&measured).context("cannot write the measurement as JSON")?);
-    } else {
-        printer.data(&measured);
-    }
+    print(&measured, arguments.json, printer)?;
     if arguments.write {
         record::record("hook", &measured.to_string(), printer)?;
     }
@@ -51,7 +48,7 @@ async fn measure(home: &Home, target_folder: &Path, rounds: usize, printer: &Pri
     let started = Server::of_home(home).start(address).await;
     step.skip();
     let measured = match started {
-        Ok(_) => run(home, rounds, printer).await,
+        Ok(_) => play(home, rounds, printer).await,
         Err(error) => Err(error),
     };
     Server::of_home(home).stop().await?;
@@ -59,7 +56,7 @@ async fn measure(home: &Home, target_folder: &Path, rounds: usize, printer: &Pri
     measured
 }
 
-async fn run(home: &Home, rounds: usize, printer: &Printer) -> Result<HookBench> {
+async fn play(home: &Home, rounds: usize, printer: &Printer) -> Result<HookBench> {
     let step = printer.step(format!("Measuring {rounds} rounds"));
     let home = home.clone();
     let measured = tokio::task::spawn_blocking(move || {
