@@ -37,10 +37,7 @@ impl User {
         let user = Self::without_hooks(stack, "user")?;
         stack.install(&programs::hook().await?)?;
         stack.install(&programs::mcp().await?)?;
-        match agent {
-            "claude" => drop(user.xtask(stack, &["register", "claude"]).await?),
-            _ => user.by_hand(stack, agent)?,
-        }
+        user.xtask(stack, &["register", "--agents", agent]).await?;
         Ok(user)
     }
 
@@ -67,49 +64,5 @@ impl User {
             ("CLAUDE_CONFIG_DIR", self.home.join(".claude")),
             ("CODEX_HOME", self.home.join(".codex")),
         ]
-    }
-
-    fn by_hand(&self, stack: &Stack, agent: &str) -> Result<()> {
-        let hook = stack.home().bin().join("agent-memory-hook");
-        let mcp = stack.home().bin().join("agent-memory-mcp");
-        let (events, name, timeout): (&[&str], _, _) = match agent {
-            "codex" => (
-                &[
-                    "SessionStart",
-                    "UserPromptSubmit",
-                    "PostToolUse",
-                    "SubagentStart",
-                    "SubagentStop",
-                    "PreCompact",
-                    "PostCompact",
-                    "Stop",
-                    "SessionEnd",
-                ],
-                "codex",
-                3,
-            ),
-            _ => (&["SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd"], "gemini-cli", 5000),
-        };
-        let hooks: serde_json::Map<_, _> = events
-            .iter()
-            .map(|event| {
-                let command = format!("{} {name} {event}", hook.display());
-                let group = json!([{"hooks": [{"type": "command", "command": command, "timeout": timeout}]}]);
-                ((*event).to_owned(), group)
-            })
-            .collect();
-        if agent == "codex" {
-            std::fs::write(self.home.join(".codex/hooks.json"), json!({ "hooks": hooks }).to_string())?;
-            let servers = format!("[mcp_servers.agent-memory]\ncommand = '{}'\n", mcp.display());
-            std::fs::write(self.home.join(".codex/config.toml"), servers)?;
-        } else {
-            let settings = json!({
-                "security": {"auth": {"selectedType": "gemini-api-key"}},
-                "hooks": hooks,
-                "mcpServers": {"agent-memory": {"command": mcp}}
-            });
-            std::fs::write(self.home.join(".gemini/settings.json"), settings.to_string())?;
-        }
-        Ok(())
     }
 }
