@@ -10,3 +10,4 @@ pub mod queue;
 pub mod recall;
 pub mod redact;
 pub mod store;
+pub mod transcripts;

@@ -15,10 +15,12 @@ use std::str::FromStr;
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 pub use envelope::{Envelope, EnvelopeError};
-pub(crate) use text::bounded_id;
+pub(crate) use output::preview as output_preview;
+pub(crate) use text::{bounded_id, cap_input, without_lone_surrogates, without_nul};
 pub use text::{Capped, MAX_INPUT_STRING_BYTES, MAX_OUTPUT_BYTES, MAX_PROMPT_BYTES};
 
 use crate::ids::BackfillRunId;
@@ -175,6 +177,15 @@ pub struct Happening {
     /// The summary, the subagent's answer, the error.
     pub text: Option<Capped>,
     pub details: Value,
+}
+
+impl Happening {
+    /// The key of a compaction with that summary, whose outer white space hook and transcript do not agree on.
+    pub fn compaction_key(summary: &str) -> String {
+        let digest = Sha256::digest(summary.trim());
+        let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        format!("compacted:{hex}")
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

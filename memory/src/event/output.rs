@@ -10,7 +10,7 @@ const TEXT_MEMBERS: [&str; 6] = ["stdout", "stderr", "content", "text", "result"
 const SKIPPED_MEMBERS: [&str; 5] = ["originalFile", "structuredPatch", "oldString", "newString", "gitDiff"];
 
 /// A preview of at most [`MAX_OUTPUT_BYTES`], or nothing if there is nothing to read.
-pub(super) fn preview(response: &Value) -> Option<Capped> {
+pub(crate) fn preview(response: &Value) -> Option<Capped> {
     let text = readable(response);
     let text = text.trim_end();
     (!text.is_empty()).then(|| Capped::new(text, MAX_OUTPUT_BYTES))

@@ -40,7 +40,7 @@ impl Capped {
 }
 
 /// Caps a tool's input, string by string and as a whole; returns the length of the largest text that was cut.
-pub(super) fn cap_input(input: &mut Value) -> Option<i64> {
+pub(crate) fn cap_input(input: &mut Value) -> Option<i64> {
     let cut = cap_json(input, MAX_INPUT_STRING_BYTES);
     let size = size_of(input);
     if size <= MAX_INPUT_BYTES {
@@ -95,12 +95,12 @@ fn cap_json(value: &mut Value, limit_bytes: usize) -> Option<i64> {
 }
 
 /// Replaces NUL, which neither `text` nor `jsonb` can hold, by the sign for it.
-pub(super) fn without_nul(text: &str) -> String {
+pub(crate) fn without_nul(text: &str) -> String {
     text.replace('\0', "\u{2400}")
 }
 
 /// Replaces escapes of half a surrogate pair by that of the replacement character. `None` if there are none.
-pub(super) fn without_lone_surrogates(json: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn without_lone_surrogates(json: &[u8]) -> Option<Vec<u8>> {
     let mut mended = Vec::with_capacity(json.len());
     let mut at = 0;
     let mut found = false;

@@ -1,6 +1,7 @@
 //! The way of an event into the journal: project, session, row, document, job, in the caller's transaction.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use sqlx::PgConnection;
 
@@ -15,6 +16,9 @@ use crate::queue::{self, NewJob};
 /// The queue's name for reading the transcript of a session that has ended.
 pub const READ_TRANSCRIPT: &str = "read_transcript";
 
+/// An agent writes its last lines after the hook of its end.
+const TRANSCRIPT_DELAY: Duration = Duration::from_secs(2);
+
 /// What became of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recorded {
@@ -28,11 +32,34 @@ pub enum Recorded {
 /// Projects by identity, so that not every event asks for its own again. Clear it when a transaction fails: a project that
 /// was made in it is gone.
 #[derive(Debug, Default)]
-pub struct ProjectCache(HashMap<ProjectIdentity, ProjectId>);
+pub struct ProjectCache {
+    by_identity: HashMap<ProjectIdentity, ProjectId>,
+    /// The session that a transcript told of last.
+    told: Option<(String, ProjectId)>,
+}
 
 impl ProjectCache {
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.by_identity.clear();
+        self.told = None;
+    }
+
+    /// A session stays with the project in which it was first seen. A transcript is read when its folder may be gone or somebody
+    /// else's, so the session's own project comes first.
+    async fn of_event(&mut self, connection: &mut PgConnection, event: &Event) -> Result<ProjectId, StoreError> {
+        if event.origin == Origin::Hook {
+            return self.resolve(connection, event.checkout.project()).await;
+        }
+        let name = format!("{}:{}", event.agent, event.session);
+        if let Some((_, id)) = self.told.as_ref().filter(|(told, _)| *told == name) {
+            return Ok(*id);
+        }
+        let id = match sessions::project_of(connection, event.agent.as_str(), &event.session).await? {
+            Some(id) => id,
+            None => self.resolve(connection, event.checkout.project()).await?,
+        };
+        self.told = Some((name, id));
+        Ok(id)
     }
 
     async fn resolve(
@@ -40,11 +67,11 @@ impl ProjectCache {
         connection: &mut PgConnection,
         identity: ProjectIdentity,
     ) -> Result<ProjectId, StoreError> {
-        if let Some(id) = self.0.get(&identity) {
+        if let Some(id) = self.by_identity.get(&identity) {
             return Ok(*id);
         }
         let id = projects::resolve(connection, &identity).await?;
-        self.0.insert(identity, id);
+        self.by_identity.insert(identity, id);
         Ok(id)
     }
 }
@@ -55,7 +82,7 @@ pub async fn record(
     projects: &mut ProjectCache,
     event: Event,
 ) -> Result<Recorded, StoreError> {
-    let project = projects.resolve(connection, event.checkout.project()).await?;
+    let project = projects.of_event(connection, &event).await?;
     let session = sessions::touch(connection, &event, project).await?;
     let entry = |kind, row| documents::Entry {
         id: DocumentId { kind, row },
@@ -87,6 +114,9 @@ pub async fn record(
             if let (Origin::Hook, Key::Given(id)) = (event.origin, key)
                 && prompts::is_another_text(connection, session.id, id, &prompt.text).await?
             {
+                if prompts::is_told_in_turn(connection, session.id, id, &prompt.text).await? {
+                    return Ok(Recorded::Known);
+                }
                 own_key = Key::Given(format!("{id}:{}", event.id));
                 row.key = &own_key;
             }
@@ -101,7 +131,7 @@ pub async fn record(
                 None => prompts::latest(connection, session.id, at).await?,
             };
             let Some(prompt_id) = prompt_id else { return Ok(Recorded::Known) };
-            let Some(id) = prompts::answer(connection, session.id, &prompt_id, answer, at).await? else {
+            let Some(id) = prompts::answer(connection, session.id, &prompt_id, answer, (at, event.origin)).await? else {
                 return Ok(Recorded::Known);
             };
             index_row(connection, &entry(DocumentKind::Prompt, id.0)).await?;
@@ -146,7 +176,7 @@ async fn enqueue_transcript(connection: &mut PgConnection, event: &Event) -> Res
     let (Origin::Hook, Some(path)) = (event.origin, &event.transcript_path) else { return Ok(()) };
     let payload = serde_json::json!({ "agent": event.agent.as_str(), "session": event.session, "path": path });
     let key = format!("{}:{}", event.agent, event.session);
-    queue::enqueue(connection, &NewJob::once(READ_TRANSCRIPT, payload, key)).await?;
+    queue::enqueue(connection, &NewJob::once(READ_TRANSCRIPT, payload, key).after(TRANSCRIPT_DELAY)).await?;
     Ok(())
 }
 

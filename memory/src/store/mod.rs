@@ -3,6 +3,7 @@
 //! Functions take a connection and do one thing; whoever calls them owns the transaction. `journal` is the way in for
 //! events, `observations` for notes, `documents` for the search index.
 
+mod backfill;
 mod connect;
 mod documents;
 mod journal;
@@ -16,6 +17,7 @@ mod stats;
 mod tool_calls;
 mod training;
 
+pub use backfill::{BackfillRun, RolledBack, RunEnd, finish_run, roll_back, runs as backfill_runs, start_run};
 pub use connect::{ConnectError, Db, connect, connect_lazily, migrate, schema_version};
 pub(crate) use documents::padded;
 pub use documents::{
@@ -24,6 +26,7 @@ pub use documents::{
 };
 pub use journal::{ProjectCache, READ_TRANSCRIPT, Recorded, record};
 pub use observations::{NewObservation, SavedObservation, Source, save as save_observation};
+pub(crate) use prompts::QUEUED;
 pub use projects::find_by_name as find_project;
 pub use stats::{Stats, stats};
 pub use training::{TrainableCount, count_trainable};

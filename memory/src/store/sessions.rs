@@ -56,6 +56,22 @@ pub(super) async fn touch(
     Ok(session)
 }
 
+/// The project of a session that is known already.
+pub(super) async fn project_of(
+    connection: &mut PgConnection,
+    agent: &str,
+    external_id: &str,
+) -> Result<Option<ProjectId>, StoreError> {
+    let id = sqlx::query_scalar!(
+        r#"select project_id as "id: ProjectId" from mem_sessions where agent = $1 and external_id = $2"#,
+        agent,
+        external_id,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(id)
+}
+
 /// Notes the start, or the resumption of a session that had ended before.
 pub(super) async fn start(
     connection: &mut PgConnection,
