@@ -154,7 +154,9 @@ pub async fn roll_back(db: &Db, run: BackfillRunId) -> Result<Option<RolledBack>
                  and not exists (select from mem_sessions where project_id = p.id)
                  and not exists (select from mem_observations where project_id = p.id)
                  and not exists (select from mem_lessons where project_id = p.id)
-                 and not exists (select from mem_project_aliases where project_id = p.id)
+                 and p.merged_into is null
+                 and not exists (select from mem_projects where merged_into = p.id)
+                 and not exists (select from mem_project_aliases where project_id = p.id and is_chosen)
                returning id
            )
            select count(*) as "count!" from gone"#,

@@ -1,7 +1,7 @@
 //! The way of an event into the journal: project, session, row, document, job, in the caller's transaction.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sqlx::PgConnection;
 
@@ -10,7 +10,7 @@ use super::{StoreError, documents, projects, prompts, session_events, sessions, 
 use crate::analyze;
 use crate::event::{Event, EventKind, Key, Origin, Outcome, ToolCall};
 use crate::ids::{DocumentId, DocumentKind, ProjectId};
-use crate::project::ProjectIdentity;
+use crate::project::{Checkout, ProjectIdentity, ProjectPolicy};
 use crate::queue::{self, NewJob};
 
 /// The queue's name for reading the transcript of a session that has ended.
@@ -33,46 +33,62 @@ pub enum Recorded {
 /// was made in it is gone.
 #[derive(Debug, Default)]
 pub struct ProjectCache {
-    by_identity: HashMap<ProjectIdentity, ProjectId>,
-    /// The session that a transcript told of last.
-    told: Option<(String, ProjectId)>,
+    policy: ProjectPolicy,
+    known: HashMap<ProjectIdentity, (ProjectId, Instant)>,
+    /// The session that a transcript told of last, and its project.
+    told: Option<(String, projects::Resolved)>,
 }
 
+/// A person may merge or split projects while this process runs: what it knows of them is asked for again after this long.
+const PROJECT_FRESHNESS: Duration = Duration::from_secs(1);
+
 impl ProjectCache {
+    pub fn new(policy: ProjectPolicy) -> Self {
+        Self { policy, ..Self::default() }
+    }
+
     pub fn clear(&mut self) {
-        self.by_identity.clear();
+        self.known.clear();
         self.told = None;
     }
 
     /// A session stays with the project in which it was first seen. A transcript is read when its folder may be gone or somebody
     /// else's, so the session's own project comes first.
-    async fn of_event(&mut self, connection: &mut PgConnection, event: &Event) -> Result<ProjectId, StoreError> {
+    async fn of_event(
+        &mut self,
+        connection: &mut PgConnection,
+        event: &Event,
+    ) -> Result<projects::Resolved, StoreError> {
         if event.origin == Origin::Hook {
-            return self.resolve(connection, event.checkout.project()).await;
+            return self.resolve(connection, &event.checkout).await;
         }
         let name = format!("{}:{}", event.agent, event.session);
-        if let Some((_, id)) = self.told.as_ref().filter(|(told, _)| *told == name) {
-            return Ok(*id);
+        if let Some((_, project)) = self.told.as_ref().filter(|(told, _)| *told == name) {
+            return Ok(project.clone());
         }
-        let id = match sessions::project_of(connection, event.agent.as_str(), &event.session).await? {
-            Some(id) => id,
-            None => self.resolve(connection, event.checkout.project()).await?,
+        let project = match sessions::project_of(connection, event.agent.as_str(), &event.session).await? {
+            Some(project) => project,
+            None => self.resolve(connection, &event.checkout).await?,
         };
-        self.told = Some((name, id));
-        Ok(id)
+        self.told = Some((name, project.clone()));
+        Ok(project)
     }
 
     async fn resolve(
         &mut self,
         connection: &mut PgConnection,
-        identity: ProjectIdentity,
-    ) -> Result<ProjectId, StoreError> {
-        if let Some(id) = self.by_identity.get(&identity) {
-            return Ok(*id);
+        checkout: &Checkout,
+    ) -> Result<projects::Resolved, StoreError> {
+        let identity = checkout.project(&self.policy);
+        let key = identity.key.clone();
+        if let Some((id, since)) = self.known.get(&identity)
+            && since.elapsed() < PROJECT_FRESHNESS
+        {
+            return Ok(projects::Resolved { id: *id, key });
         }
         let id = projects::resolve(connection, &identity).await?;
-        self.by_identity.insert(identity, id);
-        Ok(id)
+        self.known.insert(identity, (id, Instant::now()));
+        Ok(projects::Resolved { id, key })
     }
 }
 
@@ -83,7 +99,7 @@ pub async fn record(
     event: Event,
 ) -> Result<Recorded, StoreError> {
     let project = projects.of_event(connection, &event).await?;
-    let session = sessions::touch(connection, &event, project).await?;
+    let session = sessions::touch(connection, &event, &project).await?;
     let entry = |kind, row| documents::Entry {
         id: DocumentId { kind, row },
         project: Some(session.project_id),

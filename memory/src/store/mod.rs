@@ -9,6 +9,10 @@ mod documents;
 mod journal;
 mod observations;
 mod outputs;
+mod project_aliases;
+mod project_choices;
+mod project_list;
+mod project_merges;
 mod projects;
 mod prompts;
 mod session_events;
@@ -27,6 +31,9 @@ pub use documents::{
 pub use journal::{ProjectCache, READ_TRANSCRIPT, Recorded, record};
 pub use observations::{NewObservation, SavedObservation, Source, save as save_observation};
 pub(crate) use prompts::QUEUED;
+pub use project_choices::{SplitBy, SplitProject, alias_project, split_project};
+pub use project_list::{ProjectMerge, ProjectOverview, list_project_merges, list_projects};
+pub use project_merges::{MergedProject, UndoneMerge, merge_projects, undo_merge};
 pub use projects::find_by_name as find_project;
 pub use stats::{Stats, stats};
 pub use training::{TrainableCount, count_trainable};
@@ -46,6 +53,16 @@ pub enum StoreError {
     AmbiguousProject { name: String, known: String },
     #[error("`{field}` is empty")]
     Empty { field: &'static str },
+    #[error("`{0}` is the same project by both names")]
+    SameProject(String),
+    #[error("there is no merge {0} that could be undone")]
+    UnknownMerge(i64),
+    #[error("`{what}` is none of the places by which `{project}` is known; those are {known}")]
+    UnknownAlias { what: String, project: String, known: String },
+    #[error("`{key}` is what `{project}` is known by first; split the others off instead")]
+    OwnKey { key: String, project: String },
+    #[error("`{key}` belongs to the project `{project}`")]
+    AliasTaken { key: String, project: String },
 }
 
 impl StoreError {
@@ -53,7 +70,7 @@ impl StoreError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Database(error) | Self::Queue(QueueError::Database(error)) => is_transient(error),
-            Self::UnknownProject { .. } | Self::AmbiguousProject { .. } | Self::Empty { .. } => false,
+            _ => false,
         }
     }
 

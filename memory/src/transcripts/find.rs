@@ -1,8 +1,13 @@
 //! Where agents keep their transcripts.
 
+use std::fs::File;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use serde_json::Value;
+
+use super::lines::{Line, Lines};
 use crate::event::Agent;
 
 /// A transcript on this machine's disk.
@@ -71,6 +76,30 @@ pub fn of_path(agent: Agent, path: &Path) -> Option<TranscriptFile> {
         modified_at: file.modified().ok(),
         is_subagent: agent == Agent::ClaudeCode && name.starts_with("agent-"),
     })
+}
+
+/// Whose transcript a file is, by its first lines; `None` where they do not tell.
+pub fn written_by(path: &Path) -> io::Result<Option<Agent>> {
+    let mut lines = Lines::of(BufReader::new(File::open(path)?));
+    for _ in 0..20 {
+        let text = match lines.next()? {
+            Some(Line::Whole(text) | Line::Unended(text)) => text,
+            Some(Line::TooLong) => continue,
+            None => break,
+        };
+        let Ok(line) = serde_json::from_slice::<Value>(text) else { continue };
+        let has = |name: &str| line.get(name).is_some();
+        if has("type") && has("payload") {
+            return Ok(Some(Agent::Codex));
+        }
+        if has("sessionId") && (has("projectHash") || has("startTime")) {
+            return Ok(Some(Agent::GeminiCli));
+        }
+        if has("type") && (has("sessionId") || has("leafUuid") || has("snapshot")) {
+            return Ok(Some(Agent::ClaudeCode));
+        }
+    }
+    Ok(None)
 }
 
 /// The subagents' transcripts of one of Claude Code's sessions, in the folder that is called like its file.

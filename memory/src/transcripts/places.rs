@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use crate::project::{Checkout, GitCheckout};
+use crate::project::{Checkout, GitCheckout, inspect};
 
 /// Why events of a folder are not wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,14 +77,9 @@ impl Places {
                 root: folder.to_owned(),
                 common_dir: format!("{}/.git", folder.trim_end_matches('/')),
                 remote_url: noted.remote_url.clone(),
-                branch: None,
-                head: None,
+                ..GitCheckout::default()
             });
         }
         checkout
     }
-}
-
-fn inspect(folder: &Path) -> Checkout {
-    Checkout { folder: Some(folder.to_string_lossy().into_owned()), git: None }
 }

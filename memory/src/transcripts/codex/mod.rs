@@ -14,7 +14,7 @@ use super::emit::{Emitter, Moment, Told, hash_of, time};
 use super::json::value_of;
 use super::places::Noted;
 use crate::event::{
-    Capped, Happening, HappeningKind, Key, MAX_OUTPUT_BYTES, MAX_PROMPT_BYTES, Outcome, Subagent, ToolCall, bounded_id,
+    Capped, Happening, HappeningKind, Key, MAX_OUTPUT_BYTES, Outcome, Subagent, ToolCall, bounded_id,
     cap_input, output_preview, without_nul,
 };
 use line::{Git, PassedThrough, Payload, Span};
