@@ -12,3 +12,4 @@ pub mod recall;
 pub mod redact;
 pub mod settings;
 pub mod store;
+pub mod transcripts;

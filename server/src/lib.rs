@@ -21,6 +21,7 @@ use anyhow::Context as _;
 use memory::embed::{EmbedDocuments, Embedder};
 use memory::queue::Worker;
 use memory::store::Db;
+use memory::transcripts::ReadTranscript;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -94,7 +95,12 @@ async fn work(app: App, shutdown: &CancellationToken) -> anyhow::Result<()> {
     if database.prepare(&db, shutdown).await?.is_none() {
         return Ok(());
     }
-    let worker = Worker::new(db.clone(), EmbedDocuments { db, embedder });
-    tokio::join!(spool.drain_until(&writer, &counters, &exclusion, shutdown), worker.run(shutdown.clone()));
+    let embedding = Worker::new(db.clone(), EmbedDocuments { db: db.clone(), embedder });
+    let reading = Worker::new(db.clone(), ReadTranscript { db });
+    tokio::join!(
+        spool.drain_until(&writer, &counters, &exclusion, shutdown),
+        embedding.run(shutdown.clone()),
+        reading.run(shutdown.clone())
+    );
     Ok(())
 }

@@ -55,6 +55,8 @@ pub enum Command {
     Register(AgentArgs),
     /// Undo exactly what `register` did
     Unregister(AgentArgs),
+    /// Read what agents recorded by themselves: the time before the hooks, and what hooks do not say
+    Backfill(BackfillArgs),
     /// Build the container images
     Images,
     /// Which repository is which project, and what is not recorded
@@ -286,6 +288,52 @@ pub struct AliasArgs {
 pub struct ExcludeArgs {
     /// A folder, a pattern such as `~/private/**`, or `remote:host/path`
     pub place: String,
+}
+
+#[derive(Debug, Args)]
+pub struct BackfillArgs {
+    /// Whose transcripts; of all that left some if not given
+    #[arg(value_enum)]
+    pub agents: Vec<BackfillAgent>,
+
+    /// Nothing from before this day (2026-11-29) or moment
+    #[arg(long, value_name = "DATE")]
+    pub since: Option<String>,
+
+    /// Only this project, by its name, its remote or a folder around it
+    #[arg(long, value_name = "NAME_OR_PATH")]
+    pub project: Option<String>,
+
+    /// Read and report, and store nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// These files instead of the agents' folders
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    pub file: Vec<PathBuf>,
+
+    /// Show the runs
+    #[arg(long, conflicts_with_all = ["agents", "since", "project", "dry_run", "file", "rollback"])]
+    pub list: bool,
+
+    /// Take a run back: deletes what it inserted and no hook has told of since
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["agents", "since", "project", "dry_run", "file"])]
+    pub rollback: Option<i64>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BackfillAgent {
+    Claude,
+    Codex,
+    Gemini,
+}
+
+impl BackfillAgent {
+    pub const ALL: [Self; 3] = [Self::Claude, Self::Codex, Self::Gemini];
 }
 
 #[derive(Debug, Args)]

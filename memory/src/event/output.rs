@@ -16,14 +16,14 @@ const FILE_READERS: [&str; 7] =
 
 /// What is kept of an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Output {
-    pub(super) preview: Capped,
+pub(crate) struct Output {
+    pub(crate) preview: Capped,
     /// At most [`MAX_WHOLE_OUTPUT_BYTES`] of it, where the preview does not hold all.
-    pub(super) whole: Option<String>,
+    pub(crate) whole: Option<String>,
 }
 
 /// What is kept of what a tool gave back, or nothing if there is nothing to read.
-pub(super) fn of_tool(tool_name: &str, response: &Value) -> Option<Output> {
+pub(crate) fn of_tool(tool_name: &str, response: &Value) -> Option<Output> {
     let text = readable(response);
     let text = Capped::new(&binary::described(text.trim_end()), usize::MAX).text;
     if text.is_empty() {

@@ -53,7 +53,7 @@ impl Capped {
 /// Cleans a tool's input, then caps it, string by string and as a whole; returns the length of the largest text that was cut. Binary payloads are
 /// described. A file's text has a smaller cap than a command, which must stay whole; it is known by the file that is named beside
 /// it, whatever the tool is called.
-pub(super) fn cap_input(input: &mut Value) -> Option<i64> {
+pub(crate) fn cap_input(input: &mut Value) -> Option<i64> {
     redact::clean_json(input);
     let cut = cap_json(input, Within::Anything);
     let size = size_of(input);
@@ -150,12 +150,12 @@ fn cap_json(value: &mut Value, within: Within) -> Option<i64> {
 }
 
 /// Replaces NUL, which neither `text` nor `jsonb` can hold, by the sign for it.
-pub(super) fn without_nul(text: &str) -> String {
+pub(crate) fn without_nul(text: &str) -> String {
     text.replace('\0', "\u{2400}")
 }
 
 /// Replaces escapes of half a surrogate pair by that of the replacement character. `None` if there are none.
-pub(super) fn without_lone_surrogates(json: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn without_lone_surrogates(json: &[u8]) -> Option<Vec<u8>> {
     let mut mended = Vec::with_capacity(json.len());
     let mut at = 0;
     let mut found = false;

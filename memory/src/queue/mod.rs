@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sqlx::PgConnection;
+use sqlx::postgres::types::PgInterval;
 
 use crate::ids::JobId;
 use crate::store::Db;
@@ -31,12 +32,18 @@ pub struct NewJob {
     kind: &'static str,
     payload: Value,
     dedupe_key: Option<String>,
+    delay: Duration,
 }
 
 impl NewJob {
     /// A job that is not enqueued again while one with the same key still waits.
     pub fn once(kind: &'static str, payload: Value, key: String) -> Self {
-        Self { kind, payload, dedupe_key: Some(key) }
+        Self { kind, payload, dedupe_key: Some(key), delay: Duration::ZERO }
+    }
+
+    /// The same job, not before that time has passed.
+    pub fn after(self, delay: Duration) -> Self {
+        Self { delay, ..self }
     }
 }
 
@@ -53,11 +60,12 @@ pub struct Job {
 /// takes it and reads what the transaction is about to change.
 pub async fn enqueue(connection: &mut PgConnection, job: &NewJob) -> Result<(), QueueError> {
     sqlx::query!(
-        "insert into mem_observation_queue (kind, payload, dedupe_key) values ($1, $2, $3)
+        "insert into mem_observation_queue (kind, payload, dedupe_key, run_after) values ($1, $2, $3, now() + $4)
          on conflict (kind, dedupe_key) where status = 'pending' do update set payload = excluded.payload",
         job.kind,
         job.payload,
         job.dedupe_key,
+        PgInterval::try_from(job.delay).expect("a delay is whole microseconds"),
     )
     .execute(connection)
     .await?;
@@ -97,7 +105,7 @@ async fn claim(db: &Db, worker: &str, kind: &str, limit: i64) -> Result<Vec<Job>
         worker,
         kind,
         limit,
-        sqlx::postgres::types::PgInterval::try_from(LEASE).expect("a lease is whole microseconds"),
+        PgInterval::try_from(LEASE).expect("a lease is whole microseconds"),
     )
     .fetch_all(db)
     .await?;

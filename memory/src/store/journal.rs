@@ -16,6 +16,9 @@ use crate::queue::{self, NewJob};
 /// The queue's name for reading the transcript of a session that has ended.
 pub const READ_TRANSCRIPT: &str = "read_transcript";
 
+/// An agent writes its last lines after the hook of its end.
+const TRANSCRIPT_DELAY: Duration = Duration::from_secs(2);
+
 /// What became of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recorded {
@@ -32,6 +35,8 @@ pub enum Recorded {
 pub struct ProjectCache {
     policy: ProjectPolicy,
     known: HashMap<ProjectIdentity, (ProjectId, Instant)>,
+    /// The session that a transcript told of last, and its project.
+    told: Option<(String, projects::Resolved)>,
 }
 
 /// A person may merge or split projects while this process runs: what it knows of them is asked for again after this long.
@@ -39,11 +44,34 @@ const PROJECT_FRESHNESS: Duration = Duration::from_secs(1);
 
 impl ProjectCache {
     pub fn new(policy: ProjectPolicy) -> Self {
-        Self { policy, known: HashMap::new() }
+        Self { policy, ..Self::default() }
     }
 
     pub fn clear(&mut self) {
         self.known.clear();
+        self.told = None;
+    }
+
+    /// A session stays with the project in which it was first seen. A transcript is read when its folder may be gone or somebody
+    /// else's, so the session's own project comes first.
+    async fn of_event(
+        &mut self,
+        connection: &mut PgConnection,
+        event: &Event,
+    ) -> Result<projects::Resolved, StoreError> {
+        if event.origin == Origin::Hook {
+            return self.resolve(connection, &event.checkout).await;
+        }
+        let name = format!("{}:{}", event.agent, event.session);
+        if let Some((_, project)) = self.told.as_ref().filter(|(told, _)| *told == name) {
+            return Ok(project.clone());
+        }
+        let project = match sessions::project_of(connection, event.agent.as_str(), &event.session).await? {
+            Some(project) => project,
+            None => self.resolve(connection, &event.checkout).await?,
+        };
+        self.told = Some((name, project.clone()));
+        Ok(project)
     }
 
     async fn resolve(
@@ -70,7 +98,7 @@ pub async fn record(
     projects: &mut ProjectCache,
     event: Event,
 ) -> Result<Recorded, StoreError> {
-    let project = projects.resolve(connection, &event.checkout).await?;
+    let project = projects.of_event(connection, &event).await?;
     let session = sessions::touch(connection, &event, &project).await?;
     let entry = |kind, row| documents::Entry {
         id: DocumentId { kind, row },
@@ -102,6 +130,9 @@ pub async fn record(
             if let (Origin::Hook, Key::Given(id)) = (event.origin, key)
                 && prompts::is_another_text(connection, session.id, id, &prompt.text).await?
             {
+                if prompts::is_told_in_turn(connection, session.id, id, &prompt.text).await? {
+                    return Ok(Recorded::Known);
+                }
                 own_key = Key::Given(format!("{id}:{}", event.id));
                 row.key = &own_key;
             }
@@ -116,7 +147,7 @@ pub async fn record(
                 None => prompts::latest(connection, session.id, at).await?,
             };
             let Some(prompt_id) = prompt_id else { return Ok(Recorded::Known) };
-            let Some(id) = prompts::answer(connection, session.id, &prompt_id, answer, at).await? else {
+            let Some(id) = prompts::answer(connection, session.id, &prompt_id, answer, (at, event.origin)).await? else {
                 return Ok(Recorded::Known);
             };
             index_row(connection, &entry(DocumentKind::Prompt, id.0)).await?;
@@ -161,7 +192,7 @@ async fn enqueue_transcript(connection: &mut PgConnection, event: &Event) -> Res
     let (Origin::Hook, Some(path)) = (event.origin, &event.transcript_path) else { return Ok(()) };
     let payload = serde_json::json!({ "agent": event.agent.as_str(), "session": event.session, "path": path });
     let key = format!("{}:{}", event.agent, event.session);
-    queue::enqueue(connection, &NewJob::once(READ_TRANSCRIPT, payload, key)).await?;
+    queue::enqueue(connection, &NewJob::once(READ_TRANSCRIPT, payload, key).after(TRANSCRIPT_DELAY)).await?;
     Ok(())
 }
 

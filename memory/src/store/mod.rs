@@ -3,6 +3,7 @@
 //! Functions take a connection and do one thing; whoever calls them owns the transaction. `journal` is the way in for
 //! events, `observations` for notes, `documents` for the search index.
 
+mod backfill;
 #[cfg(feature = "bench")]
 pub mod bench;
 mod connect;
@@ -22,6 +23,7 @@ mod stats;
 mod tool_calls;
 mod training;
 
+pub use backfill::{BackfillRun, RolledBack, RunEnd, finish_run, roll_back, runs as backfill_runs, start_run};
 pub use connect::{ConnectError, Db, connect, connect_lazily, migrate, schema_version};
 pub(crate) use documents::padded;
 pub use documents::{
@@ -30,6 +32,7 @@ pub use documents::{
 };
 pub use journal::{ProjectCache, READ_TRANSCRIPT, Recorded, record};
 pub use observations::{NewObservation, SavedObservation, Source, save as save_observation};
+pub(crate) use prompts::QUEUED;
 pub use project_choices::{SplitBy, SplitProject, alias_project, split_project};
 pub use project_list::{ProjectMerge, ProjectOverview, list_project_merges, list_projects};
 pub use project_merges::{MergedProject, UndoneMerge, merge_projects, undo_merge};

@@ -60,6 +60,24 @@ pub(super) async fn touch(
     Ok(session)
 }
 
+/// The project of a session that is known already.
+pub(super) async fn project_of(
+    connection: &mut PgConnection,
+    agent: &str,
+    external_id: &str,
+) -> Result<Option<Resolved>, StoreError> {
+    let project = sqlx::query_as!(
+        Resolved,
+        r#"select project_id as "id: ProjectId", coalesce(project_key, '') as "key!"
+           from mem_sessions where agent = $1 and external_id = $2"#,
+        agent,
+        external_id,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(project)
+}
+
 /// Notes the start, or the resumption of a session that had ended before.
 pub(super) async fn start(
     connection: &mut PgConnection,

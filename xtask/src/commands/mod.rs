@@ -1,6 +1,7 @@
 //! One file a command. A command reads its arguments, says what it does, and leaves the doing to `install`, `runtime`
 //! and the other modules.
 
+mod backfill;
 mod bench;
 mod ci;
 mod doctor;
@@ -39,6 +40,7 @@ pub async fn run(command: Command, printer: &Printer) -> Result<()> {
         Command::Migrate => migrate::run(&home, printer).await,
         Command::Register(arguments) => register::register(&arguments, &home, printer),
         Command::Unregister(arguments) => register::unregister(&arguments, &home, printer),
+        Command::Backfill(arguments) => backfill::run(&arguments, &home, printer).await,
         Command::Images => images::run(printer).await,
         Command::Project(command) => project::run(command, &home, printer).await,
         Command::Test(arguments) => test::run(&arguments.arguments, printer).await,
