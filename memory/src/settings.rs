@@ -190,13 +190,17 @@ mod tests {
         assert_eq!(Settings::parse(TEMPLATE).unwrap(), Settings::default());
         let shown: String = TEMPLATE
             .lines()
-            .filter_map(|line| line.strip_prefix("# ").filter(|line| line.contains(" = ")).or(line.starts_with('[').then_some(line)))
+            .filter_map(|line| {
+                line.strip_prefix("# ").filter(|line| line.contains(" = ")).or(line.starts_with('[').then_some(line))
+            })
             .flat_map(|line| [line, "\n"])
             .collect();
         assert_eq!(Settings::parse(&shown).unwrap(), Settings::default(), "{shown}");
-        assert!(["outputs_days", "calls_days", "prompts_days", "project_max_bytes", "ceiling_bytes"]
-            .iter()
-            .all(|key| shown.contains(key)));
+        assert!(
+            ["outputs_days", "calls_days", "prompts_days", "project_max_bytes", "ceiling_bytes"]
+                .iter()
+                .all(|key| shown.contains(key))
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Parser;
 use memory::home::Home;
+use memory::settings::Settings;
 
 /// The server of agent-memory: takes events from hooks, keeps them in Postgres, gives them back over MCP.
 #[derive(Debug, Parser)]
@@ -26,6 +27,9 @@ pub struct Arguments {
     /// Folder with the embedding model and the ONNX runtime; without it the home's `models`
     #[arg(long, env = "AGENT_MEMORY_MODELS")]
     pub models: Option<PathBuf>,
+    /// Folder with what a person may set (settings.toml); without it the home's `config`
+    #[arg(long, env = "AGENT_MEMORY_CONFIG")]
+    pub config: Option<PathBuf>,
     /// Apply the migrations and exit
     #[arg(long)]
     pub migrate: bool,
@@ -41,6 +45,9 @@ pub struct Config {
     pub token: String,
     pub spool: PathBuf,
     pub models: PathBuf,
+    /// Where `settings.toml` lies, and what it held at the start.
+    pub config: PathBuf,
+    pub settings: Settings,
 }
 
 impl Arguments {
@@ -62,11 +69,19 @@ impl Arguments {
         };
         let database_url_file = or_home(self.database_url_file, Home::database_url_file)?;
         let token_file = or_home(self.token_file, Home::token_file)?;
+        let config = or_home(self.config, Home::config)?;
+        // At the start a file that cannot be understood is an error, for the person who started it looks.
+        let settings = Settings::read(&config).map_err(|error| {
+            let hint = error.hint();
+            anyhow::Error::new(error).context(format!("cannot use the settings; {hint}"))
+        })?;
         Ok(Config {
             database_url: read_secret(&database_url_file).context("reading the database URL")?,
             token: read_secret(&token_file).context("reading the token")?,
             spool: or_home(self.spool, Home::spool)?,
             models: or_home(self.models, Home::models)?,
+            config,
+            settings,
         })
     }
 }

@@ -4,12 +4,14 @@
 //! events, `observations` for notes, `documents` for the search index.
 
 mod connect;
+mod diagnosis;
 mod documents;
 mod journal;
 mod observations;
 mod outputs;
 mod projects;
 mod prompts;
+pub mod retention;
 mod session_events;
 mod sessions;
 mod stats;
@@ -17,6 +19,7 @@ mod tool_calls;
 mod training;
 
 pub use connect::{ConnectError, Db, connect, connect_lazily, migrate, schema_version};
+pub use diagnosis::{AgentLinkage, ModelShare, agents, database_bytes, enqueue_stale_documents, models};
 pub(crate) use documents::padded;
 pub use documents::{
     DocumentText, EMBED_DOCUMENT, Embedded, STORED_DIMENSIONS, document_texts, embedding_model, revisions,
