@@ -33,7 +33,7 @@ pub(crate) async fn record_event(
     let Arrived { reading, holdable } = parsed.inspect_err(|error| {
         app.counters.count_malformed();
         // What our own hook sent came from an agent; it may be told apart one day.
-        let kept = body.starts_with(b"{\"envelope\"") && app.spool.set_aside(&body).is_ok();
+        let kept = body.starts_with(b"{\"envelope\"") && app.spool.set_aside(&body, &error.to_string()).is_ok();
         tracing::warn!(reason = %error, body_bytes = body.len(), kept, "a body is no event");
     })?;
     let event = match reading {

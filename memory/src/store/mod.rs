@@ -7,6 +7,7 @@ mod backfill;
 #[cfg(feature = "bench")]
 pub mod bench;
 mod connect;
+mod diagnosis;
 mod documents;
 mod journal;
 mod observations;
@@ -17,6 +18,7 @@ mod project_list;
 mod project_merges;
 mod projects;
 mod prompts;
+pub mod retention;
 mod session_events;
 mod sessions;
 mod stats;
@@ -25,6 +27,7 @@ mod training;
 
 pub use backfill::{BackfillRun, RolledBack, RunEnd, finish_run, roll_back, runs as backfill_runs, start_run};
 pub use connect::{ConnectError, Db, connect, connect_lazily, migrate, schema_version};
+pub use diagnosis::{AgentLinkage, ModelShare, agents, database_bytes, enqueue_stale_documents, models};
 pub(crate) use documents::padded;
 pub use documents::{
     DocumentText, EMBED_DOCUMENT, Embedded, STORED_DIMENSIONS, document_texts, embedding_model, revisions,

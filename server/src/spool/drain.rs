@@ -148,6 +148,7 @@ impl Spool {
         tokio::fs::create_dir_all(&folder).await?;
         let name = file.file_name().unwrap_or_default();
         tokio::fs::rename(file, folder.join(name)).await?;
+        super::note_reason(&folder.join(name), reason);
         tracing::error!(spool.file = %name.to_string_lossy(), reason, "set a spool file aside that cannot be stored");
         Ok(())
     }
