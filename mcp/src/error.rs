@@ -144,11 +144,6 @@ fn store_hint(error: &StoreError) -> &'static str {
             }
         }
         StoreError::Queue(_) => START_IT,
-        StoreError::SameProject(_)
-        | StoreError::UnknownMerge(_)
-        | StoreError::UnknownAlias { .. }
-        | StoreError::OwnKey { .. }
-        | StoreError::AliasTaken { .. } => "`cargo xtask project list` shows the projects and what they are known by",
     }
 }
 

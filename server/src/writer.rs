@@ -42,11 +42,7 @@ struct Pending {
 }
 
 impl Writer {
-    pub(crate) fn new(
-        db: Db,
-        projects: ProjectPolicy,
-        storage: Storage,
-    ) -> (Self, impl Future<Output = ()> + Send) {
+    pub(crate) fn new(db: Db, projects: ProjectPolicy, storage: Storage) -> (Self, impl Future<Output = ()> + Send) {
         let (events, waiting) = mpsc::channel(MAX_WAITING);
         (Self { storage, events }, write(db, ProjectCache::new(projects), waiting))
     }

@@ -12,7 +12,6 @@ pub(super) fn member<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
     found.filter(|value| !value.is_null())
 }
 
-
 /// A string without what must never be kept: folders, addresses and reasons can hold secrets as well as prompts can.
 pub(super) fn string(object: &Value, name: &str) -> Option<String> {
     let text = member(object, name).and_then(Value::as_str).filter(|text| !text.is_empty())?;

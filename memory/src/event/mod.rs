@@ -36,10 +36,10 @@ pub use envelope::{Envelope, EnvelopeError};
 pub use happening::{Happening, HappeningKind};
 pub use metadata::NOT_KEPT;
 pub(crate) use output::of_tool as output_of_tool;
-pub(crate) use text::{bounded_id, cap_input, without_lone_surrogates, without_nul};
 pub use text::{
     Capped, MAX_FILE_TEXT_BYTES, MAX_INPUT_STRING_BYTES, MAX_OUTPUT_BYTES, MAX_PROMPT_BYTES, MAX_WHOLE_OUTPUT_BYTES,
 };
+pub(crate) use text::{bounded_id, cap_input, without_lone_surrogates, without_nul};
 use wire::Wire;
 
 use crate::ids::BackfillRunId;

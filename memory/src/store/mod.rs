@@ -35,11 +35,11 @@ pub use documents::{
 };
 pub use journal::{ProjectCache, READ_TRANSCRIPT, Recorded, record};
 pub use observations::{NewObservation, SavedObservation, Source, save as save_observation};
-pub(crate) use prompts::QUEUED;
 pub use project_choices::{SplitBy, SplitProject, alias_project, split_project};
 pub use project_list::{ProjectMerge, ProjectOverview, list_project_merges, list_projects};
 pub use project_merges::{MergedProject, UndoneMerge, merge_projects, undo_merge};
 pub use projects::find_by_name as find_project;
+pub(crate) use prompts::QUEUED;
 pub use stats::{Stats, stats};
 pub use training::{TrainableCount, count_trainable};
 

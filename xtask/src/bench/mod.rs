@@ -5,5 +5,5 @@ pub(crate) mod hook;
 pub(crate) mod ingest;
 mod load;
 pub(crate) mod record;
-pub(crate) mod stage;
 pub(crate) mod redact;
+pub(crate) mod stage;

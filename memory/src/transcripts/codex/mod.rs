@@ -14,8 +14,8 @@ use super::emit::{Emitter, Moment, Told, hash_of, time};
 use super::json::value_of;
 use super::places::Noted;
 use crate::event::{
-    Capped, Happening, HappeningKind, Key, MAX_OUTPUT_BYTES, Outcome, Subagent, ToolCall, bounded_id,
-    cap_input, output_of_tool, without_nul,
+    Capped, Happening, HappeningKind, Key, MAX_OUTPUT_BYTES, Outcome, Subagent, ToolCall, bounded_id, cap_input,
+    output_of_tool, without_nul,
 };
 use line::{Git, PassedThrough, Payload, Span};
 use tools::{Ending, call_of, ending_of};
@@ -74,7 +74,8 @@ struct Pending {
 impl Reader {
     pub(super) fn line(&mut self, line: &Line<'_>, emit: &mut Emitter<'_, '_>) {
         self.lines += 1;
-        let payload: Payload<'_> = line.payload.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        let payload: Payload<'_> =
+            line.payload.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
         let kind = line.kind.get().unwrap_or_default();
         if kind == "session_meta" {
             return self.session_meta(&payload, emit);
@@ -147,8 +148,15 @@ impl Reader {
                 self.output(payload, at, emit);
             }
             "message" | "reasoning" | "agent_message" => emit.skip("told by an event"),
-            "web_search_call" | "image_generation_call" | "tool_search_call" | "tool_search_output" | "compaction"
-            | "compaction_summary" | "context_compaction" | "ghost_snapshot" | "other" => {
+            "web_search_call"
+            | "image_generation_call"
+            | "tool_search_call"
+            | "tool_search_output"
+            | "compaction"
+            | "compaction_summary"
+            | "context_compaction"
+            | "ghost_snapshot"
+            | "other" => {
                 emit.skip("the client's own notes");
             }
             other => emit.skip(&format!("unknown item `{}`", other.chars().take(40).collect::<String>())),
@@ -290,7 +298,8 @@ impl Reader {
             (code, _) => {
                 let head = code.map(|code| format!("Exit code {code}\n")).unwrap_or_default();
                 let error = format!("{head}{output}");
-                let error = if error.trim().is_empty() { "the tool failed without a message" } else { error.trim_end() };
+                let error =
+                    if error.trim().is_empty() { "the tool failed without a message" } else { error.trim_end() };
                 Outcome::Failed { error: Capped::new(error, MAX_OUTPUT_BYTES).text }
             }
         };
