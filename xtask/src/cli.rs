@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::Serialize;
 
-use crate::output::Verbosity;
+use crate::bench::chaos::Scenario;
+use crate::output::{Form, Verbosity};
 
 #[derive(Debug, Parser)]
 #[command(name = "agent-memory", bin_name = "cargo xtask", version, about, disable_help_subcommand = true)]
@@ -49,12 +51,17 @@ pub enum Command {
     Logs(LogsArgs),
     /// Bring the database's schema up to date
     Migrate,
-    /// Register hooks and MCP server with an agent
+    /// Register hooks and MCP server with agents
     Register(AgentArgs),
     /// Undo exactly what `register` did
     Unregister(AgentArgs),
+    /// Read what agents recorded by themselves: the time before the hooks, and what hooks do not say
+    Backfill(BackfillArgs),
     /// Build the container images
     Images,
+    /// Which repository is which project, and what is not recorded
+    #[command(subcommand)]
+    Project(ProjectCommand),
     /// Run all tests, with a database for them
     Test(TestArgs),
     /// Run what continuous integration runs: format, lints, docs, licences, queries, tests
@@ -148,15 +155,185 @@ pub enum Service {
 
 #[derive(Debug, Args)]
 pub struct AgentArgs {
-    /// Which agent
-    #[arg(value_enum, default_value_t)]
-    pub agent: Agent,
+    /// Which agents; if none is named, every one that this user has
+    #[arg(value_enum, value_name = "AGENT")]
+    named: Vec<Agent>,
+
+    /// The same as a list
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "AGENT,...")]
+    agents: Vec<Agent>,
+
+    /// Print what was done as JSON
+    #[arg(long)]
+    json: bool,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+impl AgentArgs {
+    pub fn form(&self) -> Form {
+        Form::of_flag(self.json)
+    }
+
+    /// Each named agent once, in one order however they were named: what one agent runs may depend on another's settings.
+    pub fn chosen(&self) -> Vec<Agent> {
+        let is_chosen = |agent: &Agent| self.named.contains(agent) || self.agents.contains(agent);
+        Agent::value_variants().iter().copied().filter(is_chosen).collect()
+    }
+}
+
+/// The agents that can be registered with. VS Code comes after those whose hooks it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Agent {
-    #[default]
     Claude,
+    Codex,
+    Gemini,
+    Cursor,
+    Copilot,
+    Vscode,
+    Opencode,
+}
+
+impl Agent {
+    /// What people call it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Claude => "Claude Code",
+            Self::Codex => "Codex",
+            Self::Gemini => "Gemini CLI",
+            Self::Cursor => "Cursor",
+            Self::Copilot => "Copilot CLI",
+            Self::Vscode => "VS Code",
+            Self::Opencode => "OpenCode",
+        }
+    }
+
+    /// What it is called on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Cursor => "cursor",
+            Self::Copilot => "copilot",
+            Self::Vscode => "vscode",
+            Self::Opencode => "opencode",
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ProjectCommand {
+    /// Show the projects, the merges that can be undone, and what is not recorded
+    List(JsonArgs),
+    /// Make one project of two
+    Merge(MergeArgs),
+    /// Undo a merge
+    Unmerge(UndoArgs),
+    /// Give what came from one folder or remote a project of its own
+    Split(SplitArgs),
+    /// Let what comes from a folder or remote belong to a project
+    Alias(AliasArgs),
+    /// Record nothing from a folder or `remote:host/path`
+    Exclude(ExcludeArgs),
+    /// Record again what `exclude` had excluded
+    Include(ExcludeArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct MergeArgs {
+    /// The project that goes: its name, remote or folder
+    #[arg(required_unless_present = "undo")]
+    pub from: Option<String>,
+
+    /// The project that takes it in
+    #[arg(required_unless_present = "undo")]
+    pub into: Option<String>,
+
+    /// Undo the merge of that number instead
+    #[arg(long, value_name = "MERGE", conflicts_with_all = ["from", "into"])]
+    pub undo: Option<i64>,
+}
+
+#[derive(Debug, Args)]
+pub struct UndoArgs {
+    /// The merge's number, as `project list` shows it
+    pub merge: i64,
+}
+
+#[derive(Debug, Args)]
+#[group(id = "part", required = true, multiple = false, args = ["folder", "remote"])]
+pub struct SplitArgs {
+    /// The project's name, remote or folder
+    pub project: String,
+
+    /// The top folder of a checkout or worktree
+    #[arg(long, value_name = "PATH")]
+    pub folder: Option<PathBuf>,
+
+    /// A remote by which the project is known too
+    #[arg(long, value_name = "URL")]
+    pub remote: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct AliasArgs {
+    /// The project's name, remote or folder
+    pub project: String,
+
+    /// A folder, a remote, or a key as `project list` shows it
+    pub key_or_path: String,
+}
+
+#[derive(Debug, Args)]
+pub struct ExcludeArgs {
+    /// A folder, a pattern such as `~/private/**`, or `remote:host/path`
+    pub place: String,
+}
+
+#[derive(Debug, Args)]
+pub struct BackfillArgs {
+    /// Whose transcripts; of all that left some if not given
+    #[arg(value_enum)]
+    pub agents: Vec<BackfillAgent>,
+
+    /// Nothing from before this day (2026-11-29) or moment
+    #[arg(long, value_name = "DATE")]
+    pub since: Option<String>,
+
+    /// Only this project, by its name, its remote or a folder around it
+    #[arg(long, value_name = "NAME_OR_PATH")]
+    pub project: Option<String>,
+
+    /// Read and report, and store nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// These files instead of the agents' folders
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    pub file: Vec<PathBuf>,
+
+    /// Show the runs
+    #[arg(long, conflicts_with_all = ["agents", "since", "project", "dry_run", "file", "rollback"])]
+    pub list: bool,
+
+    /// Take a run back: deletes what it inserted and no hook has told of since
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["agents", "since", "project", "dry_run", "file"])]
+    pub rollback: Option<i64>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BackfillAgent {
+    Claude,
+    Codex,
+    Gemini,
+}
+
+impl BackfillAgent {
+    pub const ALL: [Self; 3] = [Self::Claude, Self::Codex, Self::Gemini];
 }
 
 #[derive(Debug, Args)]
@@ -177,6 +354,27 @@ pub struct PrepareArgs {
 pub enum BenchCommand {
     /// The hook's wall time against an empty process and `node -e 0`
     Hook(BenchHookArgs),
+    /// Events a second into the journal against the same rows inserted by hand
+    Ingest(BenchIngestArgs),
+    /// Break things under load and count what is lost, doubled, stuck or late
+    Chaos(BenchChaosArgs),
+    /// Taking secrets out of 4 KiB of text against the keyword scan alone
+    Redact(BenchRedactArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct BenchRedactArgs {
+    /// How often each kind of text is cleaned
+    #[arg(long, default_value_t = 2000)]
+    pub rounds: usize,
+
+    /// Also write the figures into docs/benchmarks.md
+    #[arg(long)]
+    pub write: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -184,6 +382,48 @@ pub struct BenchHookArgs {
     /// How often each program is run
     #[arg(long, default_value_t = 300)]
     pub rounds: usize,
+
+    /// Also write the figures into docs/benchmarks.md
+    #[arg(long)]
+    pub write: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchIngestArgs {
+    /// How often everything is measured
+    #[arg(long, default_value_t = 5)]
+    pub rounds: usize,
+
+    /// Events in one run
+    #[arg(long, default_value_t = 3000)]
+    pub events: usize,
+
+    /// Also write the figures into docs/benchmarks.md
+    #[arg(long)]
+    pub write: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchChaosArgs {
+    /// Play only this scenario; may be given several times
+    #[arg(long, value_enum, value_name = "SCENARIO")]
+    pub only: Vec<Scenario>,
+
+    /// How long Postgres is stopped where it is stopped
+    #[arg(long, default_value_t = 60)]
+    pub outage_seconds: u64,
+
+    /// Without an embedding model: jobs wait, and are only looked at for those that died
+    #[arg(long)]
+    pub no_model: bool,
 
     /// Also write the figures into docs/benchmarks.md
     #[arg(long)]
@@ -220,6 +460,24 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn agents_can_be_named_in_either_way_and_come_in_one_order() {
+        let chosen = |arguments: &[&str]| {
+            let arguments = ["agent-memory", "register"].iter().chain(arguments);
+            match Cli::try_parse_from(arguments).unwrap().command {
+                Command::Register(arguments) => arguments.chosen(),
+                command => panic!("{command:?}"),
+            }
+        };
+        assert_eq!(chosen(&[]), []);
+        assert_eq!(chosen(&["claude"]), [Agent::Claude]);
+        assert_eq!(chosen(&["--agents", "vscode,codex,claude"]), [Agent::Claude, Agent::Codex, Agent::Vscode]);
+        assert_eq!(chosen(&["gemini", "--agents", "gemini,claude"]), [Agent::Claude, Agent::Gemini]);
+        for agent in Agent::value_variants() {
+            assert_eq!(chosen(&[agent.name()]), [*agent]);
+        }
     }
 
     #[test]

@@ -52,8 +52,9 @@ impl Wire {
             Key::Given,
         );
         let input_cut = cap_input(&mut input);
-        let output = output::preview(response);
-        let output_cut = output.as_ref().and_then(|capped| capped.truncated_at_bytes);
+        let output = output::of_tool(&tool_name, response);
+        let output_cut = output.as_ref().and_then(|output| output.preview.truncated_at_bytes);
+        let (output_preview, output) = output.map(|output| (output.preview.text, output.whole)).unzip();
         let (outcome, error_cut) = capped_outcome(outcome);
         let subagent = self.id("agent_id").map(|id| Subagent { id, kind: self.label("agent_type") });
         Ok(EventKind::ToolCalled(Box::new(ToolCall {
@@ -61,8 +62,8 @@ impl Wire {
             prompt_id: self.prompt_id(),
             tool_name,
             input,
-            output_preview: output.map(|capped| capped.text),
-            output: None,
+            output_preview,
+            output: output.flatten(),
             outcome,
             duration_ms: self.duration_ms(),
             subagent,

@@ -10,7 +10,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{Agent, UnknownAgent, lenient, text};
-use crate::project::GitCheckout;
+use crate::project::{GitCheckout, Instance};
 
 /// The namespace of ids that are derived from an event's bytes.
 const BARE_EVENT_NAMESPACE: Uuid = Uuid::from_u128(0x6b0c_5c0a_9d1e_4a8e_8f6d_3377_0000_0001);
@@ -101,7 +101,11 @@ impl GitCheckout {
         let common_dir = lenient::path(git, "common_dir").unwrap_or_else(|| format!("{root}/.git"));
         let remote_url = lenient::string(git, "remote_url").filter(|url| url.len() <= MAX_URL_BYTES);
         let [branch, head] = ["branch", "head"].map(|name| lenient::id(git, name));
-        Some(Self { root, common_dir, remote_url, branch, head })
+        // Later members: an older hook does not know them.
+        let is_worktree = git.get("worktree").and_then(Value::as_bool);
+        let [created_at_us, inode] = ["created_at_us", "inode"].map(|name| lenient::integer(git, name));
+        let instance = Instance { created_at_us, inode };
+        Some(Self { root, common_dir, remote_url, branch, head, is_worktree, instance })
     }
 }
 

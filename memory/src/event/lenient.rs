@@ -12,8 +12,10 @@ pub(super) fn member<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
     found.filter(|value| !value.is_null())
 }
 
+/// A string without what must never be kept: folders, addresses and reasons can hold secrets as well as prompts can.
 pub(super) fn string(object: &Value, name: &str) -> Option<String> {
-    member(object, name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(text::without_nul)
+    let text = member(object, name).and_then(Value::as_str).filter(|text| !text.is_empty())?;
+    Some(text::without_nul(&redact::clean(text)))
 }
 
 /// A string or a whole number that names something, short enough for an index.
@@ -24,7 +26,7 @@ pub(super) fn id(object: &Value, name: &str) -> Option<String> {
 
 /// A word or two for people, short and with nothing private in it.
 pub(super) fn label(object: &Value, name: &str) -> Option<String> {
-    string(object, name).map(|text| text::bounded_id(redact::clean(&text).into_owned()))
+    string(object, name).map(text::bounded_id)
 }
 
 /// A path that a system could open.
@@ -37,7 +39,7 @@ pub(super) fn path_of(value: &Value) -> Option<String> {
     const MAX_PART_BYTES: usize = 1024;
     let text = value.as_str().filter(|text| !text.is_empty() && text.len() <= MAX_BYTES)?;
     let has_long_part = text.split(['/', '\\']).any(|part| part.len() > MAX_PART_BYTES);
-    (!has_long_part).then(|| text::without_nul(text))
+    (!has_long_part).then(|| text::without_nul(&redact::clean(text)))
 }
 
 /// A number, also one that was written as a string.

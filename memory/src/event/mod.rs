@@ -6,6 +6,7 @@
 //! every release. What is stored and how belongs to `store`.
 
 mod agent;
+mod binary;
 mod claude_code;
 mod codex;
 mod common;
@@ -17,6 +18,7 @@ mod envelope;
 mod gemini_cli;
 mod happening;
 mod lenient;
+mod metadata;
 mod output;
 mod text;
 mod vscode;
@@ -32,8 +34,12 @@ use uuid::Uuid;
 pub use agent::{Agent, UnknownAgent};
 pub use envelope::{Envelope, EnvelopeError};
 pub use happening::{Happening, HappeningKind};
-pub(crate) use text::bounded_id;
-pub use text::{Capped, MAX_INPUT_STRING_BYTES, MAX_OUTPUT_BYTES, MAX_PROMPT_BYTES};
+pub use metadata::NOT_KEPT;
+pub(crate) use output::of_tool as output_of_tool;
+pub use text::{
+    Capped, MAX_FILE_TEXT_BYTES, MAX_INPUT_STRING_BYTES, MAX_OUTPUT_BYTES, MAX_PROMPT_BYTES, MAX_WHOLE_OUTPUT_BYTES,
+};
+pub(crate) use text::{bounded_id, cap_input, without_lone_surrogates, without_nul};
 use wire::Wire;
 
 use crate::ids::BackfillRunId;

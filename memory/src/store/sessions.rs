@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use super::StoreError;
+use super::projects::Resolved;
 use crate::event::Event;
 use crate::ids::{BackfillRunId, ProjectId, SessionId};
 
@@ -19,14 +20,16 @@ pub(super) struct Session {
 pub(super) async fn touch(
     connection: &mut PgConnection,
     event: &Event,
-    project_id: ProjectId,
+    project: &Resolved,
 ) -> Result<Session, StoreError> {
     let git = event.checkout.git.as_ref();
     let session = sqlx::query_as!(
         Session,
+        // The project may have been merged since it was asked for, and may be while this runs: its row is waited for.
         r#"insert into mem_sessions (agent, external_id, project_id, branch, worktree, working_folder, commit_sha,
-                                     transcript_path, started_at, last_event_at, model, backfill_run_id)
-           values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11)
+                                     transcript_path, started_at, last_event_at, model, backfill_run_id, project_key)
+           values ($1, $2, (select coalesce(merged_into, id) from mem_projects where id = $3 for key share),
+                   $4, $5, $6, $7, $8, $9, $9, $10, $11, $12)
            on conflict on constraint mem_sessions_agent_external_id_unique do update set
                branch = coalesce(mem_sessions.branch, excluded.branch),
                worktree = coalesce(mem_sessions.worktree, excluded.worktree),
@@ -41,7 +44,7 @@ pub(super) async fn touch(
            returning id as "id: SessionId", project_id as "project_id: ProjectId""#,
         event.agent.as_str(),
         event.session,
-        project_id as ProjectId,
+        project.id as ProjectId,
         git.and_then(|git| git.branch.as_deref()),
         event.checkout.worktree(),
         event.checkout.folder,
@@ -50,10 +53,29 @@ pub(super) async fn touch(
         event.occurred_at,
         event.model,
         event.origin.run() as Option<BackfillRunId>,
+        project.key,
     )
     .fetch_one(connection)
     .await?;
     Ok(session)
+}
+
+/// The project of a session that is known already.
+pub(super) async fn project_of(
+    connection: &mut PgConnection,
+    agent: &str,
+    external_id: &str,
+) -> Result<Option<Resolved>, StoreError> {
+    let project = sqlx::query_as!(
+        Resolved,
+        r#"select project_id as "id: ProjectId", coalesce(project_key, '') as "key!"
+           from mem_sessions where agent = $1 and external_id = $2"#,
+        agent,
+        external_id,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(project)
 }
 
 /// Notes the start, or the resumption of a session that had ended before.

@@ -48,7 +48,26 @@ pub(super) async fn store(connection: &mut PgConnection, new: Call<'_>) -> Resul
             }
         }
     }
-    Ok(insert(connection, new).await?.map_or(Stored::Known, Stored::New))
+    if let Some(id) = insert(connection, new).await? {
+        return Ok(Stored::New(id));
+    }
+    if new.origin == Origin::Hook {
+        take_from_run(connection, new).await?;
+    }
+    Ok(Stored::Known)
+}
+
+/// What a hook has told of is no longer the backfill's to take back.
+async fn take_from_run(connection: &mut PgConnection, new: Call<'_>) -> Result<(), StoreError> {
+    sqlx::query!(
+        "update mem_tool_calls set backfill_run_id = null
+         where session_id = $1 and tool_use_id = $2 and backfill_run_id is not null",
+        new.session as SessionId,
+        row_key(&new.call.key).0,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 async fn insert(connection: &mut PgConnection, new: Call<'_>) -> Result<Option<ToolCallId>, StoreError> {
@@ -192,7 +211,7 @@ fn error_of(call: &ToolCall) -> Option<&str> {
 }
 
 /// SHA-256 of what the call was, whenever and wherever it ran: tool, input and outcome.
-fn content_hash(call: &ToolCall) -> Vec<u8> {
+pub(super) fn content_hash(call: &ToolCall) -> Vec<u8> {
     let mut hash = Sha256::new();
     for part in [call.tool_name.as_str(), &call.input.to_string(), call.output_preview.as_deref().unwrap_or_default()] {
         hash.update((part.len() as u64).to_le_bytes());

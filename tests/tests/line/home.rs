@@ -66,6 +66,7 @@ async fn check(lies: Lies, variables: &[(&'static str, &str)]) -> Result<()> {
     let event = Conversation::new(&root).stops("Done");
     let invocation = Invocation {
         program: Some(program),
+        agent: None,
         event: event.name.clone(),
         stdin: event.json(),
         environment: environment.clone(),

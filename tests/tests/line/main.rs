@@ -3,14 +3,20 @@
 //! One binary, so that all tests share one Postgres and one link. Each test has a database and a home of its own.
 
 mod auth;
+mod backfill;
 mod claude;
+mod codex;
 mod crash;
 mod events;
+mod gemini;
 mod home;
 mod hook_to_journal;
 mod mcp;
 mod migrations;
 mod observations;
+mod project_choices;
+mod projects;
 mod recordings;
+mod redaction;
 mod spool;
 mod told_twice;

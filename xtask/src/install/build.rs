@@ -31,6 +31,11 @@ pub async fn build(repository: &Repository, printer: &Printer) -> Result<PathBuf
     target_folder(&shell)
 }
 
+/// Builds the hook once more, as a program that finds its C library when it starts.
+pub async fn build_dynamic_hook(repository: &Repository, printer: &Printer) -> Result<()> {
+    run_cargo(&["--release", "-p", "hooks"], repository, printer).await
+}
+
 /// The hook starts thousands of times a day, and finding its one shared library is half of what its start costs.
 const STATIC: &str = r#"build.rustflags=["-C", "target-feature=+crt-static"]"#;
 
