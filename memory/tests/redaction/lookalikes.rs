@@ -107,7 +107,9 @@ fn generated(dice: &mut Dice) -> Vec<String> {
     ]
 }
 
-const CODE: [&str; 92] = [
+const CODE: [&str; 94] = [
+    "    env.PWD = cwd;",
+    "GLOBAL_API_KEY = Symbol.for(\"library.js.api.\" + major);",
     "password: String,",
     "pub password: Option<String>,",
     "let password = read_password()?;",
