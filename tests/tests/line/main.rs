@@ -3,7 +3,6 @@
 //! One binary, so that all tests share one Postgres and one link. Each test has a database and a home of its own.
 
 mod auth;
-
 mod claude;
 mod codex;
 mod crash;
