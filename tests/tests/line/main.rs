@@ -3,7 +3,6 @@
 //! One binary, so that all tests share one Postgres and one link. Each test has a database and a home of its own.
 
 mod auth;
-mod backfill;
 mod claude;
 mod codex;
 mod crash;
@@ -11,6 +10,7 @@ mod events;
 mod gemini;
 mod home;
 mod hook_to_journal;
+mod live_and_backfill;
 mod mcp;
 mod migrations;
 mod observations;
