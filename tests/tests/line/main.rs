@@ -5,9 +5,12 @@
 mod auth;
 mod claude;
 mod crash;
+mod doctor;
+mod gc;
 mod home;
 mod hook_to_journal;
 mod mcp;
 mod migrations;
 mod recordings;
+mod room;
 mod spool;
