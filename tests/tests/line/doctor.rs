@@ -138,7 +138,7 @@ async fn spoil_journal(stack: &Stack) -> Result<()> {
     Ok(())
 }
 
-/// An envelope of an agent that nobody knows yet, since an hour, and one that is none.
+/// An envelope of an agent that nobody knows yet, since hours, and one that is none.
 async fn spoil_spool(stack: &Stack) -> Result<()> {
     let unknown = stack.home().spool().join("00000000000000000001-7c9f0f0e-5b52-4c56-9d5a-0d7a3f6a1b11.json");
     let envelope = json!({
@@ -146,8 +146,8 @@ async fn spoil_spool(stack: &Stack) -> Result<()> {
         "occurred_at_us": 1, "cwd": null, "git": null, "payload": {},
     });
     std::fs::write(&unknown, envelope.to_string())?;
-    let hour_ago = SystemTime::now() - Duration::from_hours(1);
-    std::fs::File::options().append(true).open(&unknown)?.set_modified(hour_ago)?;
+    let long_ago = SystemTime::now() - Duration::from_hours(5);
+    std::fs::File::options().append(true).open(&unknown)?.set_modified(long_ago)?;
     std::fs::write(stack.home().spool().join("00000000000000000002-broken.json"), "{\"envelope\"")?;
     wait::until("setting the broken file aside", async || Ok((stack.rejected()?.len() == 1).then_some(()))).await
 }

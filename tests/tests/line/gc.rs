@@ -89,6 +89,34 @@ async fn removes_what_a_project_has_too_much_oldest_first_and_never_a_note() -> 
     Ok(())
 }
 
+#[tokio::test]
+async fn takes_no_output_away_that_a_call_of_this_moment_gives_again() -> Result<()> {
+    let stack = Stack::running().await?;
+    applied_by_the_server(&stack).await?;
+    let working = record(&stack, "something else").await?;
+    for _ in 0..3 {
+        let old = record(&stack, "the same again").await?;
+        age(&stack, &old, 100).await?;
+        let work = async {
+            for _ in 0..5 {
+                record_call(&stack, &working, "the same again").await?;
+            }
+            anyhow::Ok(())
+        };
+        let (worked, collected) = tokio::join!(work, operator::json(&stack, &["gc", "--json"]));
+        worked?;
+        collected?;
+    }
+    let without: i64 = sqlx::query_scalar(
+        "select count(*) from mem_tool_calls where output_hash is null and occurred_at > now() - interval '1 day'",
+    )
+    .fetch_one(stack.database().pool())
+    .await?;
+    assert_eq!(without, 0);
+    assert_eq!(stack.journal().tool_calls().await?.len(), 3 + 1 + 15, "and no call is lost");
+    Ok(())
+}
+
 /// What the policy takes the one project of the journal for: the excess over one byte, from a dry run.
 async fn operator_total(stack: &Stack) -> Result<i64> {
     operator::set(stack, "[retention]\nproject_max_bytes = 1\n")?;

@@ -26,19 +26,19 @@ pub(super) struct Watched {
     pub(super) mend: &'static str,
 }
 
-/// Agents that worked since the installation and of whom nothing came. `spooled` counts events that wait: then it is not the hook
-/// that is silent.
+/// Agents that worked since the installation and of whom nothing came. `spooled_at` is when a hook last left an event in the spool:
+/// then it is not the hook that is silent.
 pub(super) fn silent(
     watched: &[Watched],
     agents: &[AgentLinkage],
-    spooled: usize,
+    spooled_at: Option<SystemTime>,
     installed_at: DateTime<Utc>,
 ) -> Vec<Finding> {
     let silent = watched.iter().filter_map(|watched| {
         let worked_at: DateTime<Utc> = newest(&watched.records)?.into();
         let known = agents.iter().find(|agent| agent.agent == watched.agent);
-        let heard_at = known.and_then(|agent| agent.last_event_at);
-        if spooled > 0 || worked_at - heard_at.unwrap_or(installed_at) <= SILENT_AFTER {
+        let heard_at = known.and_then(|agent| agent.last_event_at).max(spooled_at.map(DateTime::from));
+        if worked_at - heard_at.unwrap_or(installed_at) <= SILENT_AFTER {
             return None;
         }
         let heard = heard_at.map_or("nothing ever came from it".to_owned(), |heard_at| {
@@ -172,15 +172,15 @@ mod tests {
         }];
         let now = Utc::now();
         let heard = |minutes| AgentLinkage { last_event_at: Some(now - TimeDelta::minutes(minutes)), ..agent(0, 0) };
-        let find = |agents: &[AgentLinkage], spooled, installed_days| {
-            silent(&watched, agents, spooled, now - TimeDelta::days(installed_days)).remove(0)
+        let find = |agents: &[AgentLinkage], spooled_at, installed_days| {
+            silent(&watched, agents, spooled_at, now - TimeDelta::days(installed_days)).remove(0)
         };
-        assert_eq!(find(&[heard(5)], 0, 9).verdict, Verdict::Ok);
-        assert_eq!(find(&[heard(90)], 0, 9).code, "hooks.silent");
-        assert!(find(&[], 0, 9).message.contains("nothing ever came"));
-        assert_eq!(find(&[], 0, 0).verdict, Verdict::Ok, "it worked before anything was installed");
-        assert_eq!(find(&[heard(90)], 3, 9).verdict, Verdict::Ok, "the spool holds its events");
-        assert!(silent(&[], &[heard(90)], 0, now).is_empty());
+        assert_eq!(find(&[heard(5)], None, 9).verdict, Verdict::Ok);
+        assert_eq!(find(&[heard(90)], None, 9).code, "hooks.silent");
+        assert!(find(&[], None, 9).message.contains("nothing ever came"));
+        assert_eq!(find(&[], None, 0).verdict, Verdict::Ok, "it worked before anything was installed");
+        assert_eq!(find(&[heard(90)], Some(SystemTime::now()), 9).verdict, Verdict::Ok, "the spool holds its events");
+        assert!(silent(&[], &[heard(90)], None, now).is_empty());
     }
 
     #[test]

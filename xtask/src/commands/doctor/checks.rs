@@ -37,8 +37,9 @@ pub(super) async fn all(home: &Home) -> Vec<Finding> {
     let health = health::fetch(installation.address).await.ok();
     let mut findings = vec![folder(home), secrets(home), programs(home, &installation), start_command(home)];
     findings.extend(services(&installation, home).await);
-    let settings = Settings::read(&settings::folder(home));
-    findings.push(room::settings(&settings));
+    let folder_of_settings = settings::folder(home);
+    let settings = Settings::read(&folder_of_settings);
+    findings.push(room::settings(&settings, &folder_of_settings));
     let facts = Facts::gather(home).await;
     findings.push(match &facts {
         Ok(_) => Finding::ok("database", "reachable from here, with the installed URL"),
@@ -60,8 +61,8 @@ pub(super) async fn all(home: &Home) -> Vec<Finding> {
         findings.extend(room::index(&facts.models, &installation.embedding_model, pending));
         findings.extend(capture::linkage(&facts.agents));
         findings.extend(capture::assumed(&facts.agents));
-        let spooled = health.as_ref().map_or(0, |health| health.spool.waiting as usize);
-        findings.extend(capture::silent(&watched(home), &facts.agents, spooled, installation.installed_at));
+        let spooled_at = spool::newest(&home.spool());
+        findings.extend(capture::silent(&watched(home), &facts.agents, spooled_at, installation.installed_at));
     }
     findings.push(agents(home));
     findings

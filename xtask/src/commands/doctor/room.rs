@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use memory::disk::Space;
-use memory::settings::{Settings, SettingsError};
+use memory::settings::{FILE_NAME, Settings, SettingsError};
 use memory::store::ModelShare;
 
 use super::Finding;
@@ -20,15 +20,16 @@ const MANY_WITHOUT_VECTOR: i64 = 100;
 
 const COMPACT: &str = "cargo xtask gc --compact";
 
-pub(super) fn settings(read: &Result<Settings, SettingsError>) -> Finding {
+pub(super) fn settings(read: &Result<Settings, SettingsError>, folder: &Path) -> Finding {
     match read {
         Ok(_) => Finding::ok("settings", "settings.toml can be read, or is not there and the defaults count"),
-        Err(error) => Finding::fail("settings", error.to_string(), "cargo xtask gc --dry-run, once the file is mended")
-            .coded("settings.invalid")
-            .why(format!(
-                "until then the server keeps to what it read before, and does not start anew; {}",
-                error.hint()
-            )),
+        Err(error) => Finding::fail(
+            "settings",
+            error.to_string(),
+            format!("${{EDITOR:-vi}} '{}'", folder.join(FILE_NAME).display()),
+        )
+        .coded("settings.invalid")
+        .why(format!("until then the server keeps to what it read before, and does not start anew; {}", error.hint())),
     }
 }
 
@@ -162,7 +163,7 @@ mod tests {
         assert_eq!(memory(&health).unwrap().code, "memory.large");
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("settings.toml"), "[retention]\nforever = true").unwrap();
-        let finding = settings(&Settings::read(folder.path()));
+        let finding = settings(&Settings::read(folder.path()), folder.path());
         assert_eq!(finding.code, "settings.invalid");
         assert!(finding.message.contains("forever"), "{}", finding.message);
     }

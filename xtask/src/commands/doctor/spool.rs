@@ -51,6 +51,11 @@ pub(super) fn spool(folder: &Path, health: Option<&Health>, now: SystemTime) -> 
     findings
 }
 
+/// When the newest of the files that wait was written.
+pub(super) fn newest(folder: &Path) -> Option<SystemTime> {
+    envelopes(folder).into_iter().map(|file| file.modified).max()
+}
+
 fn set_aside(folder: &Path, rejected: &[Envelope]) -> Finding {
     let named = rejected.iter().take(NAMED).map(|file| {
         let reason = std::fs::read_to_string(file.path.with_extension("reason")).ok();
