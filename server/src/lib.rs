@@ -82,7 +82,7 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
     tasks.spawn(write_loop);
     let background = tasks.spawn({
         let (app, shutdown) = (app.clone(), shutdown.clone());
-        async move { work(app, &folders, &shutdown).await.inspect_err(|_| shutdown.cancel()) }
+        async move { Box::pin(work(app, &folders, &shutdown)).await.inspect_err(|_| shutdown.cancel()) }
     });
     tasks.close();
 

@@ -13,7 +13,7 @@ const INTERVAL: Duration = Duration::from_mins(30);
 pub(crate) async fn apply_daily_until(db: &Db, folders: &Folders, shutdown: &CancellationToken) {
     loop {
         // A stop must not wait for it: what is removed so far is removed, and the next run goes on.
-        if shutdown.run_until_cancelled(apply(db, folders)).await.is_none() {
+        if shutdown.run_until_cancelled(Box::pin(apply(db, folders))).await.is_none() {
             return;
         }
         if shutdown.run_until_cancelled(tokio::time::sleep(INTERVAL)).await.is_none() {

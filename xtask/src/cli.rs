@@ -49,6 +49,11 @@ pub enum Command {
     Doctor(JsonArgs),
     /// Show the logs of the services
     Logs(LogsArgs),
+    /// Remove what is older or larger than the limits in settings.toml allow
+    Gc(GcArgs),
+    /// Do something about jobs that do not get done by themselves
+    #[command(subcommand)]
+    Queue(QueueCommand),
     /// Bring the database's schema up to date
     Migrate,
     /// Register hooks and MCP server with agents
@@ -131,6 +136,42 @@ pub struct JsonArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct GcArgs {
+    /// Only say what would be removed
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Also give the space back to the disk: writes the tables anew, and events wait in the spool meanwhile
+    #[arg(long, conflicts_with = "dry_run")]
+    pub compact: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum QueueCommand {
+    /// Have jobs that were given up tried again
+    Retry(QueueSelection),
+    /// Forget jobs that were given up
+    Drop(QueueSelection),
+    /// Embed every document that has no vector of the installed model
+    Embed,
+}
+
+#[derive(Debug, Args)]
+pub struct QueueSelection {
+    /// Only jobs of this kind, as `doctor` names it
+    #[arg(long)]
+    pub kind: Option<String>,
+
+    /// Also jobs that still wait
+    #[arg(long)]
+    pub all: bool,
 }
 
 #[derive(Debug, Args)]
