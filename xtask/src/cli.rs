@@ -183,12 +183,16 @@ pub struct BackfillArgs {
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub file: Vec<PathBuf>,
 
+    /// Another memory's notes: `--from claude-mem FILE` reads its SQLite database
+    #[arg(long, num_args = 2, value_names = ["SYSTEM", "FILE"], conflicts_with_all = ["agents", "file"])]
+    pub from: Vec<String>,
+
     /// Show the runs
-    #[arg(long, conflicts_with_all = ["agents", "since", "project", "dry_run", "file", "rollback"])]
+    #[arg(long, conflicts_with_all = ["agents", "since", "project", "dry_run", "file", "from", "rollback"])]
     pub list: bool,
 
     /// Take a run back: deletes what it inserted and no hook has told of since
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["agents", "since", "project", "dry_run", "file"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["agents", "since", "project", "dry_run", "file", "from"])]
     pub rollback: Option<i64>,
 
     /// Print JSON
@@ -225,6 +229,62 @@ pub struct PrepareArgs {
 pub enum BenchCommand {
     /// The hook's wall time against an empty process and `node -e 0`
     Hook(BenchHookArgs),
+    /// Reading transcripts against parsing their lines, and what memory it takes
+    Backfill(BenchBackfillArgs),
+    /// One measurement of `bench backfill`
+    #[command(hide = true)]
+    BackfillWorker(BackfillWorkerArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct BenchBackfillArgs {
+    /// The size of the transcripts that are made and read
+    #[arg(long, default_value_t = 1.0)]
+    pub gigabytes: f64,
+
+    /// The size of those that are also stored
+    #[arg(long, default_value_t = 0.05)]
+    pub stored_gigabytes: f64,
+
+    /// Also write the figures into docs/benchmarks.md
+    #[arg(long)]
+    pub write: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BackfillWorkerArgs {
+    #[arg(value_enum)]
+    pub work: BackfillWork,
+
+    pub path: PathBuf,
+
+    #[arg(long, default_value_t = 0)]
+    pub bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BackfillWork {
+    WriteMany,
+    WriteOne,
+    Parse,
+    Read,
+    Store,
+}
+
+impl BackfillWork {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::WriteMany => "write-many",
+            Self::WriteOne => "write-one",
+            Self::Parse => "parse",
+            Self::Read => "read",
+            Self::Store => "store",
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -20,8 +20,8 @@ use uuid::Uuid;
 
 pub use envelope::{Envelope, EnvelopeError};
 pub(crate) use output::preview as output_preview;
-pub(crate) use text::{bounded_id, cap_input, without_lone_surrogates, without_nul};
 pub use text::{Capped, MAX_INPUT_STRING_BYTES, MAX_OUTPUT_BYTES, MAX_PROMPT_BYTES};
+pub(crate) use text::{bounded_id, cap_input, without_lone_surrogates, without_nul};
 
 use crate::ids::BackfillRunId;
 use crate::project::Checkout;

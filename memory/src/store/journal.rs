@@ -147,7 +147,8 @@ pub async fn record(
                 None => prompts::latest(connection, session.id, at).await?,
             };
             let Some(prompt_id) = prompt_id else { return Ok(Recorded::Known) };
-            let Some(id) = prompts::answer(connection, session.id, &prompt_id, answer, (at, event.origin)).await? else {
+            let Some(id) = prompts::answer(connection, session.id, &prompt_id, answer, (at, event.origin)).await?
+            else {
                 return Ok(Recorded::Known);
             };
             index_row(connection, &entry(DocumentKind::Prompt, id.0)).await?;

@@ -4,8 +4,11 @@
 //! events, `observations` for notes, `documents` for the search index.
 
 mod backfill;
+#[cfg(feature = "import")]
+mod claude_mem;
 mod connect;
 mod documents;
+mod imports;
 mod journal;
 mod observations;
 mod outputs;
@@ -22,19 +25,22 @@ mod tool_calls;
 mod training;
 
 pub use backfill::{BackfillRun, RolledBack, RunEnd, finish_run, roll_back, runs as backfill_runs, start_run};
+#[cfg(feature = "import")]
+pub use claude_mem::{ClaudeMem, ClaudeMemError};
 pub use connect::{ConnectError, Db, connect, connect_lazily, migrate, schema_version};
 pub(crate) use documents::padded;
 pub use documents::{
     DocumentText, EMBED_DOCUMENT, Embedded, STORED_DIMENSIONS, document_texts, embedding_model, revisions,
     set_embeddings,
 };
+pub use imports::{ImportedNote, NoteKind, import_note};
 pub use journal::{ProjectCache, READ_TRANSCRIPT, Recorded, record};
 pub use observations::{NewObservation, SavedObservation, Source, save as save_observation};
-pub(crate) use prompts::QUEUED;
 pub use project_choices::{SplitBy, SplitProject, alias_project, split_project};
 pub use project_list::{ProjectMerge, ProjectOverview, list_project_merges, list_projects};
 pub use project_merges::{MergedProject, UndoneMerge, merge_projects, undo_merge};
 pub use projects::find_by_name as find_project;
+pub(crate) use prompts::QUEUED;
 pub use stats::{Stats, stats};
 pub use training::{TrainableCount, count_trainable};
 

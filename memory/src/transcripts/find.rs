@@ -58,7 +58,8 @@ pub fn transcript(agent: Agent, path: &Path) -> Option<TranscriptFile> {
         Agent::Codex => is_jsonl && name.starts_with("rollout-"),
         // Its folders hold logs and checkpoints too; a subagent's chat lies in a folder of its session.
         Agent::GeminiCli => {
-            let in_chats = has_parent("chats") || path.ancestors().nth(2).is_some_and(|folder| folder.ends_with("chats"));
+            let in_chats =
+                has_parent("chats") || path.ancestors().nth(2).is_some_and(|folder| folder.ends_with("chats"));
             in_chats && (is_jsonl || name.ends_with(".json"))
         }
         _ => false,

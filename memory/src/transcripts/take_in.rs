@@ -107,7 +107,11 @@ pub async fn take_in(
     (context, outcome)
 }
 
-fn read_batches(file: &TranscriptFile, context: &mut Context, batches: &mpsc::Sender<Vec<Event>>) -> io::Result<Report> {
+fn read_batches(
+    file: &TranscriptFile,
+    context: &mut Context,
+    batches: &mpsc::Sender<Vec<Event>>,
+) -> io::Result<Report> {
     let mut batch = Vec::new();
     let mut batch_bytes = 0;
     let report = super::read(file, context, &mut |event| {
@@ -135,7 +139,8 @@ fn size_of(event: &Event) -> usize {
         EventKind::PromptSubmitted { prompt, .. } => prompt.text.len(),
         EventKind::TurnEnded { answer, .. } => answer.text.len(),
         EventKind::ToolCalled(call) => {
-            let output = call.output_preview.as_ref().map_or(0, String::len) + call.output.as_ref().map_or(0, String::len);
+            let output =
+                call.output_preview.as_ref().map_or(0, String::len) + call.output.as_ref().map_or(0, String::len);
             output + call.input.to_string().len()
         }
         EventKind::Happened(happening) => happening.text.as_ref().map_or(0, |text| text.text.len()),
@@ -170,11 +175,7 @@ async fn commit(
     }
 }
 
-async fn transaction(
-    db: &Db,
-    projects: &mut ProjectCache,
-    events: &[Event],
-) -> Result<Vec<Recorded>, StoreError> {
+async fn transaction(db: &Db, projects: &mut ProjectCache, events: &[Event]) -> Result<Vec<Recorded>, StoreError> {
     let mut tx = db.begin().await?;
     let mut recorded = Vec::with_capacity(events.len());
     for event in events {

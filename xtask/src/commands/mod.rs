@@ -3,6 +3,7 @@
 
 mod backfill;
 mod bench;
+mod bench_backfill;
 mod ci;
 mod doctor;
 mod down;
@@ -20,6 +21,7 @@ mod up;
 use anyhow::{Context, Result};
 use memory::home::Home;
 
+use crate::bench::backfill::worker;
 use crate::cli::{BenchCommand, Command, TrainCommand};
 use crate::output::Printer;
 
@@ -45,6 +47,8 @@ pub async fn run(command: Command, printer: &Printer) -> Result<()> {
         Command::Ci => ci::run(printer).await,
         Command::Prepare(arguments) => prepare::run(&arguments, printer).await,
         Command::Bench(BenchCommand::Hook(arguments)) => bench::hook(&arguments, printer).await,
+        Command::Bench(BenchCommand::Backfill(arguments)) => bench_backfill::run(&arguments, printer).await,
+        Command::Bench(BenchCommand::BackfillWorker(arguments)) => worker::run(&arguments, &home, printer).await,
         Command::Train(TrainCommand::Dataset(arguments)) => train::dataset(&arguments, &home).await,
     }
 }

@@ -31,6 +31,14 @@ pub async fn build(repository: &Repository, printer: &Printer) -> Result<PathBuf
     target_folder(&shell)
 }
 
+/// Builds this very program for release, for what must be measured as it is installed; gives its path.
+pub async fn build_self(repository: &Repository, printer: &Printer) -> Result<PathBuf> {
+    run_cargo(&["--release", "-p", "xtask"], repository, printer).await?;
+    let shell = Shell::new().context("cannot start processes here")?;
+    shell.change_dir(repository.root());
+    Ok(target_folder(&shell)?.join("release").join(format!("xtask{}", std::env::consts::EXE_SUFFIX)))
+}
+
 /// The hook starts thousands of times a day, and finding its one shared library is half of what its start costs.
 const STATIC: &str = r#"build.rustflags=["-C", "target-feature=+crt-static"]"#;
 

@@ -25,11 +25,37 @@ pub(super) use line::Line;
 
 /// Line types that are known and hold no prompt, call or answer. `prompt_snapshot` and its like stand in attachments.
 const BOOKKEEPING: [&str; 31] = [
-    "system", "progress", "summary", "file-history-snapshot", "file-history-delta", "queue-operation", "custom-title",
-    "ai-title", "last-prompt", "tag", "agent-name", "agent-setting", "agent-color", "mode", "permission-mode", "pr-link",
-    "bridge-session", "content-replacement", "api-request", "api-request-blob", "api-request-shape", "atis-latch",
-    "tools-used", "cost-state", "worktree-state", "started", "result", "speculation-accept", "marble-origami-commit",
-    "marble-origami-snapshot", "task-summary",
+    "system",
+    "progress",
+    "summary",
+    "file-history-snapshot",
+    "file-history-delta",
+    "queue-operation",
+    "custom-title",
+    "ai-title",
+    "last-prompt",
+    "tag",
+    "agent-name",
+    "agent-setting",
+    "agent-color",
+    "mode",
+    "permission-mode",
+    "pr-link",
+    "bridge-session",
+    "content-replacement",
+    "api-request",
+    "api-request-blob",
+    "api-request-shape",
+    "atis-latch",
+    "tools-used",
+    "cost-state",
+    "worktree-state",
+    "started",
+    "result",
+    "speculation-accept",
+    "marble-origami-commit",
+    "marble-origami-snapshot",
+    "task-summary",
 ];
 
 /// What is read of one file, and what waits for later lines.
@@ -376,3 +402,6 @@ impl Reader {
         self.turns.get_mut(session).expect("it was put there above")
     }
 }
+
+#[cfg(test)]
+mod tests;

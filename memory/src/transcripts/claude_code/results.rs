@@ -86,12 +86,7 @@ impl Pending {
     }
 }
 
-pub(super) fn happened_to(
-    subagent: &Subagent,
-    key: String,
-    kind: HappeningKind,
-    text: Option<Capped>,
-) -> Happening {
+pub(super) fn happened_to(subagent: &Subagent, key: String, kind: HappeningKind, text: Option<Capped>) -> Happening {
     let details = subagent.kind.as_ref().map_or_else(|| json!({}), |kind| json!({ "type": kind }));
     Happening { key, kind, prompt_id: None, subject: Some(subagent.id.clone()), text, details }
 }

@@ -14,8 +14,8 @@ use super::emit::{Emitter, Moment, Told, hash_of, time};
 use super::json::value_of;
 use super::places::Noted;
 use crate::event::{
-    Capped, Happening, HappeningKind, Key, MAX_OUTPUT_BYTES, Outcome, Subagent, ToolCall, bounded_id,
-    cap_input, output_preview, without_nul,
+    Capped, Happening, HappeningKind, Key, MAX_OUTPUT_BYTES, Outcome, Subagent, ToolCall, bounded_id, cap_input,
+    output_preview, without_nul,
 };
 use line::{Git, PassedThrough, Payload, Span};
 use tools::{Ending, call_of, ending_of};
@@ -74,7 +74,8 @@ struct Pending {
 impl Reader {
     pub(super) fn line(&mut self, line: &Line<'_>, emit: &mut Emitter<'_, '_>) {
         self.lines += 1;
-        let payload: Payload<'_> = line.payload.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        let payload: Payload<'_> =
+            line.payload.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
         let kind = line.kind.get().unwrap_or_default();
         if kind == "session_meta" {
             return self.session_meta(&payload, emit);
@@ -147,8 +148,15 @@ impl Reader {
                 self.output(payload, at, emit);
             }
             "message" | "reasoning" | "agent_message" => emit.skip("told by an event"),
-            "web_search_call" | "image_generation_call" | "tool_search_call" | "tool_search_output" | "compaction"
-            | "compaction_summary" | "context_compaction" | "ghost_snapshot" | "other" => {
+            "web_search_call"
+            | "image_generation_call"
+            | "tool_search_call"
+            | "tool_search_output"
+            | "compaction"
+            | "compaction_summary"
+            | "context_compaction"
+            | "ghost_snapshot"
+            | "other" => {
                 emit.skip("the client's own notes");
             }
             other => emit.skip(&format!("unknown item `{}`", other.chars().take(40).collect::<String>())),
@@ -191,11 +199,12 @@ impl Reader {
             None => told,
         };
         call.moment.at = at;
-        if ending.is_running {
+        // Only a command is told of again when it ends.
+        if ending.is_running && call.tool_name == "Bash" {
             call.ending = Some(ending);
             self.pending.insert(id.to_owned(), call);
         } else {
-            self.emit_call(id.to_owned(), call, ending, emit);
+            self.emit_call(id.to_owned(), call, Ending { is_running: false, ..ending }, emit);
         }
     }
 
@@ -290,7 +299,8 @@ impl Reader {
             (code, _) => {
                 let head = code.map(|code| format!("Exit code {code}\n")).unwrap_or_default();
                 let error = format!("{head}{output}");
-                let error = if error.trim().is_empty() { "the tool failed without a message" } else { error.trim_end() };
+                let error =
+                    if error.trim().is_empty() { "the tool failed without a message" } else { error.trim_end() };
                 Outcome::Failed { error: Capped::new(error, MAX_OUTPUT_BYTES).text }
             }
         };
@@ -341,3 +351,6 @@ fn text_of(content: &Value) -> String {
     let parts = content.as_array().into_iter().flatten();
     parts.filter_map(|part| part.get("text")?.as_str()).collect::<Vec<_>>().join("\n")
 }
+
+#[cfg(test)]
+mod tests;

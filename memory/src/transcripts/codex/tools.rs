@@ -81,7 +81,11 @@ fn command_of(input: &Value) -> Option<String> {
 
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 /// What the model was given back: text, JSON inside a string, or blocks.
@@ -121,7 +125,8 @@ fn ending_of_text(text: &str) -> Ending {
         if is_head && head.len() < 600 {
             ending.output = Some(output.to_owned());
             for line in head.lines() {
-                if let Some(code) = line.strip_prefix("Process exited with code ").or(line.strip_prefix("Exit code: ")) {
+                if let Some(code) = line.strip_prefix("Process exited with code ").or(line.strip_prefix("Exit code: "))
+                {
                     ending.exit_code = code.trim().parse().ok();
                 }
                 ending.is_running |= line.starts_with("Process running with session ID");
@@ -209,7 +214,11 @@ mod tests {
             "no\n",
         );
         check_ending(&json!("Exit code: 2\nWall time: 1 seconds\nOutput:\nx"), Some(2), "x");
-        check_ending(&json!(r#"{"output": "ok\n", "metadata": {"exit_code": 0, "duration_seconds": 0.1}}"#), Some(0), "ok\n");
+        check_ending(
+            &json!(r#"{"output": "ok\n", "metadata": {"exit_code": 0, "duration_seconds": 0.1}}"#),
+            Some(0),
+            "ok\n",
+        );
         check_ending(&json!("plain\nOutput:\nstays"), None, "plain\nOutput:\nstays");
         check_ending(&json!([{"type": "input_text", "text": "one"}, {"type": "input_image"}]), None, "one");
     }

@@ -1,5 +1,6 @@
 //! `backfill`: reads what agents recorded by themselves into the journal, as a run that can be taken back.
 
+mod import;
 mod outcome;
 mod runs;
 mod sources;
@@ -34,6 +35,9 @@ pub(super) async fn run(arguments: &BackfillArgs, home: &Home, printer: &Printer
     }
     if let Some(run) = arguments.rollback {
         return runs::roll_back(run, arguments, home, printer).await;
+    }
+    if let [system, file] = &arguments.from[..] {
+        return import::run(system, std::path::Path::new(file), arguments, home, printer).await;
     }
     let sources = sources::of(arguments)?;
     let wanted = Wanted::of(arguments, home)?;

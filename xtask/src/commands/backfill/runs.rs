@@ -28,7 +28,8 @@ pub(super) async fn list(arguments: &BackfillArgs, home: &Home, printer: &Printe
     let mut text = String::from("run   started           status       from         new rows\n");
     for run in runs {
         let inserted = run.counts.get("inserted").and_then(|inserted| inserted.as_object());
-        let new: i64 = inserted.into_iter().flat_map(|counts| counts.values()).filter_map(serde_json::Value::as_i64).sum();
+        let new: i64 =
+            inserted.into_iter().flat_map(|counts| counts.values()).filter_map(serde_json::Value::as_i64).sum();
         let _ = writeln!(
             text,
             "{:<5} {:<17} {:<12} {:<12} {new}",

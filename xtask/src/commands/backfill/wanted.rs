@@ -39,6 +39,16 @@ impl Wanted {
         }
     }
 
+    /// Whether a note of another memory is wanted, which knows its project by the name alone.
+    pub(super) fn wants_note(&self, project: Option<&str>, at: DateTime<Utc>) -> bool {
+        let is_late = self.since.is_none_or(|since| at >= since);
+        let is_of_project = self
+            .project
+            .as_deref()
+            .is_none_or(|wanted| project.is_some_and(|project| project.eq_ignore_ascii_case(wanted)));
+        is_late && is_of_project
+    }
+
     pub(super) fn policy(&self) -> ProjectPolicy {
         ProjectPolicy::of_process(WorktreePolicy::Shared)
     }
