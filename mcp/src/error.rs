@@ -51,8 +51,35 @@ const START_IT: &str =
     "tell the user to look with `cargo xtask status` and to run `cargo xtask up`; go on without the memory meanwhile";
 const OUR_FAULT: &str = "this is a fault of agent-memory; `cargo xtask doctor` and `cargo xtask logs` say more";
 
+/// Whose it is to mend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The question cannot be answered as it was asked.
+    Asker,
+    /// What was asked for is not there.
+    Absent,
+    /// The database is away; the same question may be answered later.
+    Database,
+    Ours,
+}
+
 impl ToolError {
-    fn hint(&self) -> &'static str {
+    pub(crate) fn fault(&self) -> Fault {
+        match self {
+            Self::Arguments { .. }
+            | Self::Value { .. }
+            | Self::Request { .. }
+            | Self::Recall(RecallError::EmptyQuery)
+            | Self::Store(StoreError::Empty { .. } | StoreError::AmbiguousProject { .. }) => Fault::Asker,
+            Self::Recall(RecallError::UnknownDocument(_)) | Self::Store(StoreError::UnknownProject { .. }) => {
+                Fault::Absent
+            }
+            Self::NotInstalled(_) | Self::Connect(_) | Self::Away(_) | Self::Deadline { .. } => Fault::Database,
+            Self::Home(_) | Self::Store(_) | Self::Recall(_) => Fault::Ours,
+        }
+    }
+
+    pub(crate) fn hint(&self) -> &'static str {
         match self {
             Self::Arguments { .. } => "call the tool again with arguments that fit its schema",
             Self::Value { hint, .. } | Self::Request { hint, .. } => hint,
@@ -69,21 +96,29 @@ impl ToolError {
     }
 
     /// Logs what the operator may have to mend; what the model got wrong is the model's to mend, and may hold its user's words.
-    fn log(&self) {
+    pub(crate) fn log(&self) {
         if let Self::Connect(_) | Self::Away(_) | Self::Store(StoreError::Database(_)) | Self::Deadline { .. } = self {
             tracing::warn!(error = self as &dyn std::error::Error, "a tool call failed");
         }
     }
 
+    /// What failed and why, in one line.
+    pub(crate) fn message(&self) -> String {
+        self.chain(": ")
+    }
+
     /// The three parts, each on a line of its own.
     fn text(&self) -> String {
-        let mut text = format!("error: {self}");
+        format!("error: {}\nhint: {}", self.chain("\ncaused by: "), self.hint())
+    }
+
+    fn chain(&self, separator: &str) -> String {
+        let mut text = self.to_string();
         let mut source = self.source();
         while let Some(cause) = source {
-            let _ = write!(text, "\ncaused by: {cause}");
+            let _ = write!(text, "{separator}{cause}");
             source = cause.source();
         }
-        let _ = write!(text, "\nhint: {}", self.hint());
         text
     }
 }

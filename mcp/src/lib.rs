@@ -4,6 +4,7 @@
 //! what was found as data, and turns every failure into a text that says what to do.
 
 mod arguments;
+mod ask;
 mod database;
 mod dates;
 mod error;
@@ -12,7 +13,9 @@ mod replies;
 mod tools;
 mod vectors;
 
+pub use ask::{Question, Refusal};
 pub use database::Installation;
+pub use error::Fault;
 pub use http::{HttpService, http_service};
 pub use tools::Tools;
 pub use vectors::{QueryVectors, ServerVectors};

@@ -83,7 +83,10 @@ impl Tools {
             open_world_hint = false
         )
     )]
-    async fn search(&self, Arguments(arguments): Arguments<SearchArguments>) -> Result<Json<SearchReply>, ToolError> {
+    pub(crate) async fn search(
+        &self,
+        Arguments(arguments): Arguments<SearchArguments>,
+    ) -> Result<Json<SearchReply>, ToolError> {
         let arguments = arguments?;
         let limit = arguments.limit()?;
         let Period { from, until } = arguments.period()?;
@@ -120,7 +123,7 @@ impl Tools {
             open_world_hint = false
         )
     )]
-    async fn timeline(
+    pub(crate) async fn timeline(
         &self,
         Arguments(arguments): Arguments<TimelineArguments>,
     ) -> Result<Json<TimelineReply>, ToolError> {
@@ -166,7 +169,7 @@ impl Tools {
             open_world_hint = false
         )
     )]
-    async fn get_observations(
+    pub(crate) async fn get_observations(
         &self,
         Arguments(arguments): Arguments<GetObservationsArguments>,
     ) -> Result<Json<ObservationsReply>, ToolError> {
@@ -192,7 +195,7 @@ impl Tools {
             open_world_hint = false
         )
     )]
-    async fn save_memory(
+    pub(crate) async fn save_memory(
         &self,
         Arguments(arguments): Arguments<SaveMemoryArguments>,
     ) -> Result<Json<SavedReply>, ToolError> {

@@ -44,6 +44,9 @@ pub(crate) enum ApiError {
     /// 503
     #[error(transparent)]
     NoVectors(#[from] memory::embed::EmbedError),
+    /// 400, 404, 503 or 500, as the fault is
+    #[error("{}", .0.message)]
+    Refused(mcp::Refusal),
     /// 500
     #[error("the server failed")]
     Internal,
@@ -88,6 +91,15 @@ impl ApiError {
                 "no_vectors",
                 Some("search by words still works; `cargo xtask up` brings the model"),
             ),
+            Self::Refused(refusal) => {
+                let (status, code) = match refusal.fault {
+                    mcp::Fault::Asker => (StatusCode::BAD_REQUEST, "bad_request"),
+                    mcp::Fault::Absent => (StatusCode::NOT_FOUND, "not_found"),
+                    mcp::Fault::Database => (StatusCode::SERVICE_UNAVAILABLE, "database_away"),
+                    mcp::Fault::Ours => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+                };
+                (status, code, Some(refusal.hint))
+            }
             Self::Internal => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "internal", Some("`cargo xtask logs server` says what happened"))
             }

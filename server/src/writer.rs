@@ -5,8 +5,11 @@ use std::future::Future;
 use std::time::Duration;
 
 use memory::event::Event;
+use memory::project::ProjectPolicy;
 use memory::store::{Db, ProjectCache, Recorded, StoreError, record};
 use tokio::sync::{mpsc, oneshot};
+
+use crate::storage::Storage;
 
 /// Events in one transaction, at most: what a burst of parallel sessions sends in a few milliseconds.
 const MAX_BATCH: usize = 64;
@@ -20,6 +23,7 @@ const DEADLINE: Duration = Duration::from_secs(10);
 /// A handle to the write loop. The loop ends when the last handle is gone.
 #[derive(Clone)]
 pub(crate) struct Writer {
+    storage: Storage,
     events: mpsc::Sender<Pending>,
 }
 
@@ -38,9 +42,9 @@ struct Pending {
 }
 
 impl Writer {
-    pub(crate) fn new(db: Db) -> (Self, impl Future<Output = ()> + Send) {
+    pub(crate) fn new(db: Db, projects: ProjectPolicy, storage: Storage) -> (Self, impl Future<Output = ()> + Send) {
         let (events, waiting) = mpsc::channel(MAX_WAITING);
-        (Self { events }, write(db, waiting))
+        (Self { storage, events }, write(db, ProjectCache::new(projects), waiting))
     }
 
     /// Returns after the event's commit. The event is stored even if the caller stops waiting.
@@ -49,7 +53,8 @@ impl Writer {
     }
 
     /// Returns when the event has its place in the order of events; its commit is still to come.
-    pub(crate) async fn enqueue(&self, event: Event) -> Result<Enqueued, WriteError> {
+    pub(crate) async fn enqueue(&self, mut event: Event) -> Result<Enqueued, WriteError> {
+        self.storage.fit(&mut event);
         let (reply, answer) = oneshot::channel();
         self.events.send(Pending { event, reply }).await.map_err(|_| WriteError::Away)?;
         Ok(Enqueued { answer })
@@ -67,8 +72,7 @@ impl Enqueued {
     }
 }
 
-async fn write(db: Db, mut waiting: mpsc::Receiver<Pending>) {
-    let mut projects = ProjectCache::default();
+async fn write(db: Db, mut projects: ProjectCache, mut waiting: mpsc::Receiver<Pending>) {
     let mut batch = Vec::with_capacity(MAX_BATCH);
     while waiting.recv_many(&mut batch, MAX_BATCH).await > 0 {
         // Servers that share a database lock sessions in the same order, so that they never wait for each other in a ring.

@@ -3,7 +3,8 @@
 //! What it starts it also ends: processes when their handle is dropped, databases when the test process is gone. The
 //! tests themselves stand in `tests/line`.
 
-pub mod claude;
+pub mod canaries;
+pub mod clients;
 pub mod conversation;
 pub mod database;
 pub mod hook;

@@ -15,17 +15,16 @@ pub struct Recording {
     pub events: Vec<Event>,
 }
 
-/// The recordings of Claude Code: each folder `hooks*` of the recordings' folder.
-pub fn claude_code() -> Result<Vec<Recording>> {
-    let Some(folder) = folder().map(|folder| folder.join("claude-code-2.1.332")).filter(|folder| folder.is_dir())
-    else {
+/// The recordings of that version of a client, `claude-code-2.1.332` say: each folder `hooks*` of its folder.
+pub fn of(client: &str) -> Result<Vec<Recording>> {
+    let Some(folder) = folder().map(|folder| folder.join(client)).filter(|folder| folder.is_dir()) else {
         return Ok(Vec::new());
     };
     let mut recordings = Vec::new();
     for path in sorted(&folder)? {
         let name = file_name(&path);
         if path.is_dir() && name.starts_with("hooks") {
-            recordings.push(Recording { events: read(&path)?, name });
+            recordings.push(Recording { events: read(&path)?, name: format!("{client}/{name}") });
         }
     }
     Ok(recordings)

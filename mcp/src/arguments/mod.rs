@@ -48,7 +48,7 @@ pub(crate) fn schema<T: OfTool>() -> Arc<JsonObject> {
     schema_for_input::<T>().expect("every argument type is a struct")
 }
 
-fn read<T: OfTool>(arguments: JsonObject) -> Result<T, ToolError> {
+pub(crate) fn read<T: OfTool>(arguments: JsonObject) -> Result<T, ToolError> {
     serde_path_to_error::deserialize(Value::Object(arguments))
         .map_err(|error| ToolError::Arguments { tool: T::TOOL, problem: error.to_string() })
 }

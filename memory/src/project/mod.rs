@@ -13,6 +13,9 @@ pub use exclusion::{EXCLUDE_FILE, Exclusions, REPOSITORY_FILE};
 pub use inspect::inspect;
 pub use remote::normalise as normalise_remote;
 
+use std::fmt;
+use std::str::FromStr;
+
 use crate::event::bounded_id;
 
 /// The key of the one project for what was done nowhere in particular: in the home folder or in a temporary one.
@@ -57,6 +60,31 @@ pub enum WorktreePolicy {
     Shared,
     /// Each linked worktree is a project of its own.
     Separate,
+}
+
+impl fmt::Display for WorktreePolicy {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Shared => "shared",
+            Self::Separate => "separate",
+        })
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` is no way to file worktrees: expected `shared` or `separate`")]
+pub struct UnknownWorktreePolicy(String);
+
+impl FromStr for WorktreePolicy {
+    type Err = UnknownWorktreePolicy;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "shared" => Ok(Self::Shared),
+            "separate" => Ok(Self::Separate),
+            _ => Err(UnknownWorktreePolicy(text.to_owned())),
+        }
+    }
 }
 
 /// What decides the project of a checkout beside the checkout itself.

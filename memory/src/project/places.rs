@@ -89,8 +89,7 @@ pub(super) fn is_unfiled_itself(folder: &str, policy: &ProjectPolicy) -> bool {
     let is_home = match parts[..] {
         [] | ["root" | "home" | "Users"] | ["home" | "Users", _] | ["var", "root"] => true,
         [drive] => is_drive(drive),
-        [drive, users] => is_drive(drive) && users.eq_ignore_ascii_case("users"),
-        [drive, users, _] => is_drive(drive) && users.eq_ignore_ascii_case("users"),
+        [drive, users] | [drive, users, _] => is_drive(drive) && users.eq_ignore_ascii_case("users"),
         _ => false,
     };
     let is_named = |places: &[String]| places.iter().any(|place| slashed(place) == path);

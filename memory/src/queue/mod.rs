@@ -1,6 +1,7 @@
 //! A job queue in one table: enqueue in the caller's transaction, claim under a lease, complete, or fail with back-off until
 //! the job is dead. It knows nothing about what the jobs do.
 
+mod inspect;
 mod listen;
 mod worker;
 
@@ -13,6 +14,7 @@ use sqlx::postgres::types::PgInterval;
 use crate::ids::JobId;
 use crate::store::Db;
 
+pub use inspect::{DeadJobs, KindState, Reach, Selection, dead, drop_jobs, kinds, retry};
 pub use worker::{Handler, Outcome, Worker};
 
 /// How long a claimed job belongs to its worker; then another may take it. Longer than the slowest batch.
@@ -76,7 +78,7 @@ pub async fn enqueue(connection: &mut PgConnection, job: &NewJob) -> Result<(), 
 async fn bury_lost(db: &Db, kind: &str) -> Result<(), QueueError> {
     sqlx::query!(
         "update mem_observation_queue
-         set status = 'dead', locked_until = null, locked_by = null, last_error = 'its worker did not come back'
+         set status = 'dead', locked_until = null, locked_by = null, last_error = 'its worker did not come back' || coalesce('; before that: ' || last_error, '')
          where kind = $1 and status = 'pending' and attempts >= $2 and locked_until < now()",
         kind,
         MAX_ATTEMPTS,
@@ -120,14 +122,15 @@ async fn complete(db: &Db, worker: &str, ids: &[JobId]) -> Result<(), QueueError
     Ok(())
 }
 
-/// Gives jobs back: to be tried again after a pause that doubles with each attempt, or as dead after [`MAX_ATTEMPTS`].
+/// Gives jobs back: to be tried again after a pause that doubles with each attempt, or as dead after [`MAX_ATTEMPTS`]. The pause is
+/// up to a quarter longer or shorter, so that what failed together does not come back together.
 async fn fail(db: &Db, worker: &str, ids: &[JobId], error: &str) -> Result<(), QueueError> {
     let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
     sqlx::query!(
         "update mem_observation_queue
          set locked_until = null, locked_by = null, last_error = $3,
              status = case when attempts >= $4 then 'dead' else 'pending' end,
-             run_after = now() + least(interval '1 hour', interval '1 second' * power(2, least(attempts, 12)))
+             run_after = now() + (0.75 + random() / 2) * least(interval '1 hour', interval '1 second' * power(2, least(attempts, 12)))
          where id = any($1) and locked_by = $2",
         &ids,
         worker,

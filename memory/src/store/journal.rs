@@ -210,7 +210,7 @@ async fn index_row(connection: &mut PgConnection, entry: &documents::Entry) -> R
     Ok(())
 }
 
-fn text_of(call: &ToolCall) -> String {
+pub(super) fn text_of(call: &ToolCall) -> String {
     let error = match &call.outcome {
         Outcome::Succeeded | Outcome::Assumed => None,
         Outcome::Failed { error } => Some(error.as_str()),

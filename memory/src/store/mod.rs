@@ -4,9 +4,12 @@
 //! events, `observations` for notes, `documents` for the search index.
 
 mod backfill;
+#[cfg(feature = "bench")]
+pub mod bench;
 #[cfg(feature = "import")]
 mod claude_mem;
 mod connect;
+mod diagnosis;
 mod documents;
 mod imports;
 mod journal;
@@ -18,6 +21,7 @@ mod project_list;
 mod project_merges;
 mod projects;
 mod prompts;
+pub mod retention;
 mod session_events;
 mod sessions;
 mod stats;
@@ -28,6 +32,7 @@ pub use backfill::{BackfillRun, RolledBack, RunEnd, finish_run, roll_back, runs 
 #[cfg(feature = "import")]
 pub use claude_mem::{ClaudeMem, ClaudeMemError};
 pub use connect::{ConnectError, Db, connect, connect_lazily, migrate, schema_version};
+pub use diagnosis::{AgentLinkage, ModelShare, agents, database_bytes, enqueue_stale_documents, models};
 pub(crate) use documents::padded;
 pub use documents::{
     DocumentText, EMBED_DOCUMENT, Embedded, STORED_DIMENSIONS, document_texts, embedding_model, revisions,
@@ -59,6 +64,13 @@ pub enum StoreError {
     AmbiguousProject { name: String, known: String },
     #[error("`{field}` is empty")]
     Empty { field: &'static str },
+}
+
+/// Why projects could not be changed as a person wished.
+#[derive(Debug, thiserror::Error)]
+pub enum ProjectError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
     #[error("`{0}` is the same project by both names")]
     SameProject(String),
     #[error("there is no merge {0} that could be undone")]
@@ -71,12 +83,18 @@ pub enum StoreError {
     AliasTaken { key: String, project: String },
 }
 
+impl From<sqlx::Error> for ProjectError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
 impl StoreError {
     /// Whether the same call may succeed later: the database is away, read-only, full, or two transactions met.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Database(error) | Self::Queue(QueueError::Database(error)) => is_transient(error),
-            _ => false,
+            Self::UnknownProject { .. } | Self::AmbiguousProject { .. } | Self::Empty { .. } => false,
         }
     }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use super::project_merges::{audit, move_documents, wait_for_long_statements};
-use super::{Db, StoreError, project_aliases, projects};
+use super::{Db, ProjectError, StoreError, project_aliases, projects};
 use crate::ids::ProjectId;
 use crate::project::{common_key, folder_key, name_of, normalise_remote};
 
@@ -30,21 +30,23 @@ pub struct SplitProject {
 }
 
 /// Gives what was recorded in a folder or under a remote a project of its own, and sends what will be there too.
-pub async fn split_project(db: &Db, project: &str, by: SplitBy<'_>) -> Result<SplitProject, StoreError> {
+pub async fn split_project(db: &Db, project: &str, by: SplitBy<'_>) -> Result<SplitProject, ProjectError> {
     let mut tx = db.begin().await?;
     wait_for_long_statements(&mut tx).await?;
     let source = projects::find_one(&mut tx, project).await?;
     let row = sqlx::query!("select name, identity_key from mem_projects where id = $1 for update", source as ProjectId)
         .fetch_one(&mut *tx)
         .await?;
-    let keys = aliases_of(&mut tx, source, by).await?;
-    let (Some(first), Place { folder, remote, what }) = (keys.first(), Place::of(by)) else {
-        let Place { what, .. } = Place::of(by);
-        if Place::of(by).keys().contains(&row.identity_key) {
-            return Err(StoreError::OwnKey { key: row.identity_key, project: row.name });
+    let part = Part::of(by);
+    let keys = aliases_of(&mut tx, source, &part).await?;
+    let Some(first) = keys.first() else {
+        if part.keys().contains(&row.identity_key) {
+            return Err(ProjectError::OwnKey { key: row.identity_key, project: row.name });
         }
-        return Err(StoreError::UnknownAlias { what, known: known_aliases(&mut tx, source).await?, project: row.name });
+        let known = known_aliases(&mut tx, source).await?;
+        return Err(ProjectError::UnknownAlias { what: part.what, project: row.name, known });
     };
+    let Part { folder, remote, what } = &part;
     // One that was split off and merged back has a row already.
     let own = sqlx::query_scalar!(
         r#"insert into mem_projects (identity_key, name, root, remote_url) values ($1, $2, $3, $4)
@@ -52,14 +54,14 @@ pub async fn split_project(db: &Db, project: &str, by: SplitBy<'_>) -> Result<Sp
                where mem_projects.merged_into = $5
            returning id as "id: ProjectId""#,
         first,
-        name_of(&what),
-        folder,
-        remote,
+        name_of(what),
+        folder.as_deref(),
+        remote.as_deref(),
         source as ProjectId,
     )
     .fetch_optional(&mut *tx)
     .await?
-    .ok_or_else(|| StoreError::AliasTaken { key: first.clone(), project: row.name.clone() })?;
+    .ok_or_else(|| ProjectError::AliasTaken { key: first.clone(), project: row.name.clone() })?;
     sqlx::query!(
         "update mem_project_aliases set project_id = $2, is_chosen = true where identity_key = any($1)",
         &keys,
@@ -67,7 +69,7 @@ pub async fn split_project(db: &Db, project: &str, by: SplitBy<'_>) -> Result<Sp
     )
     .execute(&mut *tx)
     .await?;
-    if let Some(folder) = &folder {
+    if let Some(folder) = folder {
         sqlx::query!("update mem_projects set root = null where id = $1 and root = $2", source as ProjectId, folder)
             .execute(&mut *tx)
             .await?;
@@ -81,19 +83,19 @@ pub async fn split_project(db: &Db, project: &str, by: SplitBy<'_>) -> Result<Sp
         source as ProjectId,
         own as ProjectId,
         &keys,
-        folder,
+        folder.as_deref(),
     )
     .fetch_all(&mut *tx)
     .await?;
     move_documents(&mut tx, own, &sessions, &[]).await?;
-    let split = SplitProject { from: row.name, name: name_of(&what), keys, sessions: sessions.len() };
+    let split = SplitProject { from: row.name, name: name_of(what), keys, sessions: sessions.len() };
     audit(&mut tx, "split_project", &split.from, &json!(split)).await?;
     tx.commit().await?;
     Ok(split)
 }
 
 /// From now on what comes from that folder, remote or key belongs to the project. Returns the keys that were added.
-pub async fn alias_project(db: &Db, project: &str, key_or_place: &str) -> Result<Vec<String>, StoreError> {
+pub async fn alias_project(db: &Db, project: &str, key_or_place: &str) -> Result<Vec<String>, ProjectError> {
     let mut tx = db.begin().await?;
     let target = projects::find_one(&mut tx, project).await?;
     let keys = keys_of(key_or_place.trim());
@@ -102,7 +104,7 @@ pub async fn alias_project(db: &Db, project: &str, key_or_place: &str) -> Result
             let owner = sqlx::query_scalar!("select name from mem_projects where id = $1", known.project as ProjectId)
                 .fetch_one(&mut *tx)
                 .await?;
-            return Err(StoreError::AliasTaken { key: known.key, project: owner });
+            return Err(ProjectError::AliasTaken { key: known.key, project: owner });
         }
     }
     sqlx::query!(
@@ -120,13 +122,13 @@ pub async fn alias_project(db: &Db, project: &str, key_or_place: &str) -> Result
 }
 
 /// A part of a project as it is written into rows.
-struct Place {
+struct Part {
     folder: Option<String>,
     remote: Option<String>,
     what: String,
 }
 
-impl Place {
+impl Part {
     fn of(by: SplitBy<'_>) -> Self {
         match by {
             SplitBy::Folder(folder) => {
@@ -149,12 +151,8 @@ impl Place {
 }
 
 /// The aliases of a project that are about that part, the folder's own before its repository's.
-async fn aliases_of(
-    connection: &mut PgConnection,
-    project: ProjectId,
-    by: SplitBy<'_>,
-) -> Result<Vec<String>, StoreError> {
-    let keys = Place::of(by).keys();
+async fn aliases_of(connection: &mut PgConnection, project: ProjectId, part: &Part) -> Result<Vec<String>, StoreError> {
+    let keys = part.keys();
     let found = sqlx::query_scalar!(
         "select identity_key from mem_project_aliases
          where project_id = $1 and (identity_key = any($2) or split_part(identity_key, '#', 1) = any($2))

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 use sqlx::PgConnection;
 
-use super::{Db, StoreError, projects};
+use super::{Db, ProjectError, StoreError, projects};
 use crate::ids::ProjectId;
 
 /// What a merge moved.
@@ -37,34 +37,34 @@ pub struct UndoneMerge {
 const MAX_CONFLICTS: u32 = 3;
 
 /// Everything of `from` is `into`'s from now on. Both are named as a person would.
-pub async fn merge_projects(db: &Db, from: &str, into: &str) -> Result<MergedProject, StoreError> {
+pub async fn merge_projects(db: &Db, from: &str, into: &str) -> Result<MergedProject, ProjectError> {
     let mut conflicts = 0;
     loop {
         match try_merge(db, from, into).await {
-            Err(error) if error.is_conflict() && conflicts < MAX_CONFLICTS => conflicts += 1,
+            Err(ProjectError::Store(error)) if error.is_conflict() && conflicts < MAX_CONFLICTS => conflicts += 1,
             outcome => return outcome,
         }
     }
 }
 
 /// Gives back what that merge moved, and what has come by the project's keys since.
-pub async fn undo_merge(db: &Db, merge: i64) -> Result<UndoneMerge, StoreError> {
+pub async fn undo_merge(db: &Db, merge: i64) -> Result<UndoneMerge, ProjectError> {
     let mut conflicts = 0;
     loop {
         match try_undo(db, merge).await {
-            Err(error) if error.is_conflict() && conflicts < MAX_CONFLICTS => conflicts += 1,
+            Err(ProjectError::Store(error)) if error.is_conflict() && conflicts < MAX_CONFLICTS => conflicts += 1,
             outcome => return outcome,
         }
     }
 }
 
-async fn try_merge(db: &Db, from: &str, into: &str) -> Result<MergedProject, StoreError> {
+async fn try_merge(db: &Db, from: &str, into: &str) -> Result<MergedProject, ProjectError> {
     let mut tx = db.begin().await?;
     wait_for_long_statements(&mut tx).await?;
     let source = projects::find_one(&mut tx, from).await?;
     let target = projects::find_one(&mut tx, into).await?;
     if source == target {
-        return Err(StoreError::SameProject(from.to_owned()));
+        return Err(ProjectError::SameProject(from.to_owned()));
     }
     // From here on a session that is new waits, and is then led to the target.
     let names = lock(&mut tx, source, target).await?;
@@ -114,7 +114,7 @@ async fn try_merge(db: &Db, from: &str, into: &str) -> Result<MergedProject, Sto
     Ok(merged)
 }
 
-async fn try_undo(db: &Db, merge: i64) -> Result<UndoneMerge, StoreError> {
+async fn try_undo(db: &Db, merge: i64) -> Result<UndoneMerge, ProjectError> {
     let mut tx = db.begin().await?;
     wait_for_long_statements(&mut tx).await?;
     let done = sqlx::query!(
@@ -127,7 +127,7 @@ async fn try_undo(db: &Db, merge: i64) -> Result<UndoneMerge, StoreError> {
     )
     .fetch_optional(&mut *tx)
     .await?
-    .ok_or(StoreError::UnknownMerge(merge))?;
+    .ok_or(ProjectError::UnknownMerge(merge))?;
     let names = lock(&mut tx, done.source, done.target).await?;
     // Only what still lies where the merge put it: a later split or another undoing has moved the rest on purpose.
     let back = sqlx::query!(
@@ -180,17 +180,16 @@ struct Names {
     target: String,
 }
 
-/// Locks both rows in the order of their ids, and tells their names.
+/// Locks both rows and tells their names. Sessions that are new in the source wait; those in the target need not.
 async fn lock(connection: &mut PgConnection, source: ProjectId, target: ProjectId) -> Result<Names, StoreError> {
-    let rows = sqlx::query!(
-        r#"select id as "id: ProjectId", name from mem_projects where id in ($1, $2) order by id for update"#,
-        source as ProjectId,
-        target as ProjectId,
-    )
-    .fetch_all(connection)
-    .await?;
-    let name = |id| rows.iter().find(|row| row.id == id).map(|row| row.name.clone()).ok_or(sqlx::Error::RowNotFound);
-    Ok(Names { source: name(source)?, target: name(target)? })
+    let source = sqlx::query_scalar!("select name from mem_projects where id = $1 for update", source as ProjectId)
+        .fetch_one(&mut *connection)
+        .await?;
+    let target =
+        sqlx::query_scalar!("select name from mem_projects where id = $1 for no key update", target as ProjectId)
+            .fetch_one(connection)
+            .await?;
+    Ok(Names { source, target })
 }
 
 /// The documents of sessions and notes follow them.

@@ -97,18 +97,16 @@ async fn resolve_repository(
     }
     let chosen = instance.into_iter().chain(here).find(|known| known.is_chosen);
     let remote = identity.remote_url.as_ref().and_then(|_| find(&identity.key));
-    let project = match chosen.or(remote) {
-        Some(known) => known.project,
-        None => {
-            let before = former(connection, place, instance, here, root).await?;
-            let kept = match before {
-                Some(former) => keep(connection, identity, &former).await?,
-                None => None,
-            };
-            match kept {
-                Some(project) => project,
-                None => create(connection, identity).await?,
-            }
+    let project = if let Some(known) = chosen.or(remote) {
+        known.project
+    } else {
+        let kept = match former(connection, place, instance, here, root).await? {
+            Some(former) => keep(connection, identity, &former).await?,
+            None => None,
+        };
+        match kept {
+            Some(project) => project,
+            None => create(connection, identity).await?,
         }
     };
     project_aliases::remember_repository(connection, place, project, &known).await?;

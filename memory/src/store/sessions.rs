@@ -27,8 +27,7 @@ pub(super) async fn touch(
         Session,
         // The project may have been merged since it was asked for, and may be while this runs: its row is waited for.
         r#"insert into mem_sessions (agent, external_id, project_id, branch, worktree, working_folder, commit_sha,
-                                     transcript_path, started_at, last_event_at, project_key, model,
-                                     backfill_run_id)
+                                     transcript_path, started_at, last_event_at, model, backfill_run_id, project_key)
            values ($1, $2, (select coalesce(merged_into, id) from mem_projects where id = $3 for key share),
                    $4, $5, $6, $7, $8, $9, $9, $10, $11, $12)
            on conflict on constraint mem_sessions_agent_external_id_unique do update set
@@ -52,9 +51,9 @@ pub(super) async fn touch(
         git.and_then(|git| git.head.as_deref()),
         event.transcript_path,
         event.occurred_at,
-        project.key,
         event.model,
         event.origin.run() as Option<BackfillRunId>,
+        project.key,
     )
     .fetch_one(connection)
     .await?;

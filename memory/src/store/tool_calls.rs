@@ -211,7 +211,7 @@ fn error_of(call: &ToolCall) -> Option<&str> {
 }
 
 /// SHA-256 of what the call was, whenever and wherever it ran: tool, input and outcome.
-fn content_hash(call: &ToolCall) -> Vec<u8> {
+pub(super) fn content_hash(call: &ToolCall) -> Vec<u8> {
     let mut hash = Sha256::new();
     for part in [call.tool_name.as_str(), &call.input.to_string(), call.output_preview.as_deref().unwrap_or_default()] {
         hash.update((part.len() as u64).to_le_bytes());

@@ -7,9 +7,13 @@ use tests::conversation::Conversation;
 use tests::stack::Stack;
 
 /// Every route but health, with the method it is made for.
-const ROUTES: [(Method, &str); 5] = [
+const ROUTES: [(Method, &str); 9] = [
     (Method::POST, "/api/hooks/claude-code"),
     (Method::POST, "/api/embed"),
+    (Method::POST, "/api/observations"),
+    (Method::POST, "/api/observations/search"),
+    (Method::POST, "/api/observations/timeline"),
+    (Method::GET, "/api/observations/note-1"),
     (Method::POST, "/mcp"),
     (Method::GET, "/mcp"),
     (Method::GET, "/api/admin/stats"),

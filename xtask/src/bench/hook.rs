@@ -169,20 +169,23 @@ impl Program {
         Self { command, elapsed: Vec::new() }
     }
 
-    /// Runs it once, with the event on stdin, as an agent does.
     fn run(&mut self, payload: &str) -> anyhow::Result<Duration> {
-        let start = Instant::now();
-        let (stdin, theirs) = stdin_pair().context("cannot make a stdin")?;
-        let mut child =
-            self.command.stdin(theirs).spawn().with_context(|| format!("cannot start {:?}", self.command))?;
-        // The command keeps its copy of the child's end, and nobody would see that we close ours.
-        self.command.stdin(Stdio::null());
-        feed(stdin, &mut child, payload);
-        let status = child.wait().with_context(|| format!("cannot wait for {:?}", self.command))?;
-        let elapsed = start.elapsed();
-        ensure!(status.success(), "{:?} failed: {status}", self.command);
-        Ok(elapsed)
+        timed(&mut self.command, payload)
     }
+}
+
+/// Runs a command once, with the event on stdin, as an agent does, from spawn to exit; it must succeed.
+pub(super) fn timed(command: &mut Command, payload: &str) -> anyhow::Result<Duration> {
+    let start = Instant::now();
+    let (stdin, theirs) = stdin_pair().context("cannot make a stdin")?;
+    let mut child = command.stdin(theirs).spawn().with_context(|| format!("cannot start {command:?}"))?;
+    // The command keeps its copy of the child's end, and nobody would see that we close ours.
+    command.stdin(Stdio::null());
+    feed(stdin, &mut child, payload);
+    let status = child.wait().with_context(|| format!("cannot wait for {command:?}"))?;
+    let elapsed = start.elapsed();
+    ensure!(status.success(), "{command:?} failed: {status}");
+    Ok(elapsed)
 }
 
 /// A socket, as Claude Code and everything on Node.js gives its children for stdin.
@@ -240,7 +243,7 @@ fn payload(round: usize) -> String {
 }
 
 /// The process to compare with: a Rust program that does nothing, as `rustc -O` makes it.
-fn build_empty_program(folder: &Path) -> anyhow::Result<PathBuf> {
+pub(crate) fn build_empty_program(folder: &Path) -> anyhow::Result<PathBuf> {
     let source = folder.join("empty.rs");
     let program = folder.join(format!("empty{}", std::env::consts::EXE_SUFFIX));
     std::fs::write(&source, "fn main() {}\n").with_context(|| format!("cannot write `{}`", source.display()))?;

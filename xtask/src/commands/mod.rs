@@ -3,7 +3,6 @@
 
 mod backfill;
 mod bench;
-mod bench_backfill;
 mod ci;
 mod doctor;
 mod down;
@@ -11,6 +10,7 @@ mod images;
 mod logs;
 mod migrate;
 mod prepare;
+mod project;
 mod register;
 mod start;
 mod status;
@@ -21,8 +21,7 @@ mod up;
 use anyhow::{Context, Result};
 use memory::home::Home;
 
-use crate::bench::backfill::worker;
-use crate::cli::{BenchCommand, Command, TrainCommand};
+use crate::cli::{Command, TrainCommand};
 use crate::output::Printer;
 
 /// Runs a command to its end.
@@ -39,16 +38,15 @@ pub async fn run(command: Command, printer: &Printer) -> Result<()> {
         Command::Doctor(arguments) => doctor::run(&arguments, &home, printer).await,
         Command::Logs(arguments) => logs::run(&arguments, &home, printer).await,
         Command::Migrate => migrate::run(&home, printer).await,
-        Command::Register(arguments) => register::register(arguments.agent, &home, printer),
-        Command::Unregister(arguments) => register::unregister(arguments.agent, &home, printer),
+        Command::Register(arguments) => register::register(&arguments, &home, printer),
+        Command::Unregister(arguments) => register::unregister(&arguments, &home, printer),
         Command::Backfill(arguments) => backfill::run(&arguments, &home, printer).await,
         Command::Images => images::run(printer).await,
+        Command::Project(command) => project::run(command, &home, printer).await,
         Command::Test(arguments) => test::run(&arguments.arguments, printer).await,
         Command::Ci => ci::run(printer).await,
         Command::Prepare(arguments) => prepare::run(&arguments, printer).await,
-        Command::Bench(BenchCommand::Hook(arguments)) => bench::hook(&arguments, printer).await,
-        Command::Bench(BenchCommand::Backfill(arguments)) => bench_backfill::run(&arguments, printer).await,
-        Command::Bench(BenchCommand::BackfillWorker(arguments)) => worker::run(&arguments, &home, printer).await,
+        Command::Bench(command) => bench::run(&command, &home, printer).await,
         Command::Train(TrainCommand::Dataset(arguments)) => train::dataset(&arguments, &home).await,
     }
 }

@@ -76,7 +76,7 @@ fn check_memory(root: &Path, url: &str) -> Result<Queries> {
     shell.set_var("SQLX_OFFLINE_DIR", &folder);
     let expanded = {
         let _touched = Touched::make(&root.join("memory/src/lib.rs"))?;
-        cmd!(shell, "cargo check --quiet --locked -p memory --features embed").quiet().run()
+        cmd!(shell, "cargo check --quiet --locked -p memory --features embed,bench").quiet().run()
     };
     expanded.context("a query does not fit the migrations; cargo's messages are above")?;
     let queries = read_queries(&folder)?;

@@ -39,6 +39,11 @@ pub async fn build_self(repository: &Repository, printer: &Printer) -> Result<Pa
     Ok(target_folder(&shell)?.join("release").join(format!("xtask{}", std::env::consts::EXE_SUFFIX)))
 }
 
+/// Builds the hook once more, as a program that finds its C library when it starts.
+pub async fn build_dynamic_hook(repository: &Repository, printer: &Printer) -> Result<()> {
+    run_cargo(&["--release", "-p", "hooks"], repository, printer).await
+}
+
 /// The hook starts thousands of times a day, and finding its one shared library is half of what its start costs.
 const STATIC: &str = r#"build.rustflags=["-C", "target-feature=+crt-static"]"#;
 

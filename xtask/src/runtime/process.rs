@@ -59,6 +59,11 @@ impl Process {
         bail!("process {} of `{}` does not end", self.id, self.program.display())
     }
 
+    /// Ends the process by force, as a crash does, and does not wait.
+    pub fn kill(&self) {
+        self.signal(Signal::Kill);
+    }
+
     /// Asks the process to end at once, and does not wait.
     pub fn interrupt(&self) {
         self.signal(Signal::Interrupt);

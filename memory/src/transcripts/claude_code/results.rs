@@ -7,7 +7,7 @@ use super::super::json::{string_of, value_of};
 use super::line::{Block, Line, blocks};
 use super::{Pending, Reader};
 use crate::event::{
-    Capped, Happening, HappeningKind, Key, MAX_OUTPUT_BYTES, Outcome, Subagent, ToolCall, bounded_id, output_preview,
+    Capped, Happening, HappeningKind, Key, MAX_OUTPUT_BYTES, Outcome, Subagent, ToolCall, bounded_id, output_of_tool,
     without_nul,
 };
 
@@ -67,16 +67,17 @@ impl Reader {
 
 impl Pending {
     pub(super) fn finished(self, id: String, output: Option<&Value>, outcome: Outcome) -> ToolCall {
-        let preview = output.and_then(output_preview);
-        let output_cut = preview.as_ref().and_then(|capped| capped.truncated_at_bytes);
+        let kept = output.and_then(|output| output_of_tool(&self.tool_name, output));
+        let output_cut = kept.as_ref().and_then(|output| output.preview.truncated_at_bytes);
+        let (output_preview, whole) = kept.map(|output| (output.preview.text, output.whole)).unzip();
         let commit = output.and_then(|output| output.pointer("/gitOperation/commit/sha")).and_then(Value::as_str);
         ToolCall {
             key: Key::Given(bounded_id(without_nul(&id))),
             prompt_id: self.prompt_id,
             tool_name: self.tool_name,
             input: self.input,
-            output_preview: preview.map(|capped| capped.text),
-            output: None,
+            output_preview,
+            output: whole.flatten(),
             outcome,
             duration_ms: None,
             subagent: self.subagent,

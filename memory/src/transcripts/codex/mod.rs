@@ -15,7 +15,7 @@ use super::json::value_of;
 use super::places::Noted;
 use crate::event::{
     Capped, Happening, HappeningKind, Key, MAX_OUTPUT_BYTES, Outcome, Subagent, ToolCall, bounded_id, cap_input,
-    output_preview, without_nul,
+    output_of_tool, without_nul,
 };
 use line::{Git, PassedThrough, Payload, Span};
 use tools::{Ending, call_of, ending_of};
@@ -304,15 +304,16 @@ impl Reader {
                 Outcome::Failed { error: Capped::new(error, MAX_OUTPUT_BYTES).text }
             }
         };
-        let preview = output_preview(&Value::String(output));
-        let output_cut = preview.as_ref().and_then(|capped| capped.truncated_at_bytes);
+        let output = output_of_tool(&call.tool_name, &Value::String(output));
+        let output_cut = output.as_ref().and_then(|output| output.preview.truncated_at_bytes);
+        let (output_preview, output) = output.map(|output| (output.preview.text, output.whole)).unzip();
         let tool_call = ToolCall {
             key: Key::Given(id),
             prompt_id: call.turn,
             tool_name: call.tool_name,
             input: call.input,
-            output_preview: preview.map(|capped| capped.text),
-            output: None,
+            output_preview,
+            output: output.flatten(),
             outcome,
             duration_ms: ending.duration_ms.filter(|ms| *ms >= 0),
             subagent: self.subagent.clone(),

@@ -15,7 +15,7 @@ use super::emit::{Emitter, Moment, Told, hash_of, time};
 use super::json::{Text, value_of};
 use super::places::Noted;
 use crate::event::{
-    Capped, Key, MAX_OUTPUT_BYTES, Outcome, Subagent, ToolCall, bounded_id, cap_input, output_preview, without_nul,
+    Capped, Key, MAX_OUTPUT_BYTES, Outcome, Subagent, ToolCall, bounded_id, cap_input, output_of_tool, without_nul,
 };
 
 #[derive(Debug, Deserialize)]
@@ -196,15 +196,16 @@ impl Reader {
         let shown = text("resultDisplay").map(str::to_owned);
         let outcome = outcome_of(status, given.as_ref(), shown.as_deref());
         let output = given.map(|given| given.text).or(shown).map(Value::String);
-        let preview = output.as_ref().and_then(output_preview);
-        let output_cut = preview.as_ref().and_then(|capped| capped.truncated_at_bytes);
+        let output = output.as_ref().and_then(|output| output_of_tool(name, output));
+        let output_cut = output.as_ref().and_then(|output| output.preview.truncated_at_bytes);
+        let (output_preview, output) = output.map(|output| (output.preview.text, output.whole)).unzip();
         let tool_call = ToolCall {
             key: Key::Given(bounded_id(without_nul(id))),
             prompt_id: self.prompt.clone(),
             tool_name: bounded_id(without_nul(name)),
             input,
-            output_preview: preview.map(|capped| capped.text),
-            output: None,
+            output_preview,
+            output: output.flatten(),
             outcome,
             duration_ms: None,
             subagent: self.subagent.clone(),

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use clap::ValueEnum;
 use memory::home::Home;
 use memory::store::Stats;
 
 use super::Finding;
+use crate::cli::Agent;
 use crate::commands::register::{self, Completeness};
 use crate::health::{self, Health};
 use crate::install::layout::PROGRAMS;
@@ -45,7 +47,7 @@ pub(super) async fn all(home: &Home) -> Vec<Finding> {
     if let Ok(stats) = journal::stats(home).await {
         findings.push(linkage(&stats));
     }
-    findings.push(agents(home));
+    findings.extend(agents(home));
     findings
 }
 
@@ -185,16 +187,27 @@ fn linkage(stats: &Stats) -> Finding {
     }
 }
 
-fn agents(home: &Home) -> Finding {
-    const REGISTER: &str = "cargo xtask register claude";
-    match register::completeness(home) {
-        Ok(Completeness::Complete) => Finding::ok("agents", "Claude Code is registered"),
-        Ok(Completeness::Partial) => {
-            Finding::warn("agents", "Claude Code is registered in part, or with another installation", REGISTER)
-        }
-        Ok(Completeness::Absent) => Finding::warn("agents", "Claude Code is not registered", REGISTER),
-        Err(error) => Finding::fail("agents", headline(&error), REGISTER),
+/// One finding for each agent that this user has or that something of ours is registered with.
+fn agents(home: &Home) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for agent in Agent::value_variants() {
+        let (title, mend) = (agent.title(), format!("cargo xtask register {}", agent.name()));
+        let finding = match register::completeness(*agent, home) {
+            Ok(Completeness::Complete) => Finding::ok("agents", format!("{title} is registered")),
+            Ok(Completeness::Partial) => {
+                Finding::warn("agents", format!("{title} is registered in part, or with another installation"), mend)
+            }
+            Ok(Completeness::Absent) => Finding::warn("agents", format!("{title} is not registered"), mend),
+            Ok(Completeness::Unused) => continue,
+            Err(error) => Finding::fail("agents", format!("{title}: {}", headline(&error)), mend),
+        };
+        findings.push(finding);
     }
+    if findings.is_empty() {
+        let message = "no agent was ever started by this user";
+        findings.push(Finding::warn("agents", message, "cargo xtask register claude"));
+    }
+    findings
 }
 
 /// Whether anyone but the owner may do anything with a file or folder.

@@ -1,0 +1,50 @@
+//! The tools without the protocol: the same arguments, the same replies, for routes over plain HTTP.
+
+use rmcp::model::JsonObject;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::Tools;
+use crate::arguments::{Arguments, OfTool, read};
+use crate::error::{Fault, ToolError};
+
+/// One of the tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question {
+    Search,
+    Timeline,
+    GetObservations,
+    SaveMemory,
+}
+
+/// Why there is no reply.
+#[derive(Debug)]
+pub struct Refusal {
+    pub fault: Fault,
+    pub message: String,
+    pub hint: &'static str,
+}
+
+impl Tools {
+    /// Asks a tool and returns its reply as JSON.
+    pub async fn ask(&self, question: Question, arguments: JsonObject) -> Result<Value, Refusal> {
+        let reply = match question {
+            Question::Search => json(self.search(of(arguments)).await),
+            Question::Timeline => json(self.timeline(of(arguments)).await),
+            Question::GetObservations => json(self.get_observations(of(arguments)).await),
+            Question::SaveMemory => json(self.save_memory(of(arguments)).await),
+        };
+        reply.map_err(|error| {
+            error.log();
+            Refusal { fault: error.fault(), message: error.message(), hint: error.hint() }
+        })
+    }
+}
+
+fn of<T: OfTool>(arguments: JsonObject) -> Arguments<T> {
+    Arguments(read(arguments))
+}
+
+fn json<T: Serialize>(reply: Result<rmcp::Json<T>, ToolError>) -> Result<Value, ToolError> {
+    reply.map(|reply| serde_json::to_value(reply.0).expect("a reply is plain JSON"))
+}

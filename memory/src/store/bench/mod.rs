@@ -1,0 +1,8 @@
+//! What `cargo xtask bench` needs of the database beside the journal's own functions: the rows written by hand, to compare with,
+//! and a count of what is there. Compiled only with the feature `bench`.
+
+mod audit;
+mod reference;
+
+pub use audit::{JournalRow, earliest, journal_rows, unindexed};
+pub use reference::{Reference, insert};

@@ -1,0 +1,143 @@
+//! The figures of all rounds as one table: medians, since a single round may fall into anything.
+
+use std::fmt::{self, Display};
+
+use serde::Serialize;
+
+use super::super::load::Audit;
+use super::{MIN_RATIO, Measured, Setting};
+
+/// The outcome of all rounds.
+#[derive(Debug, Serialize)]
+pub(crate) struct IngestBench {
+    rounds: usize,
+    events: usize,
+    /// Rows inserted by hand.
+    reference_events_per_second: f64,
+    settings: Vec<Row>,
+    audit: Audit,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    #[serde(flatten)]
+    setting: Setting,
+    events_per_second: f64,
+    ratio: f64,
+    p50_ms: f64,
+    p99_ms: f64,
+}
+
+/// Rounds so far.
+pub(super) struct Collected {
+    references: Vec<f64>,
+    settings: Vec<(Setting, Vec<Measured>)>,
+}
+
+impl Collected {
+    pub(super) fn new(settings: &[Setting]) -> Self {
+        Self { references: Vec::new(), settings: settings.iter().map(|setting| (*setting, Vec::new())).collect() }
+    }
+
+    pub(super) fn push_reference(&mut self, events_per_second: f64) {
+        self.references.push(events_per_second);
+    }
+
+    pub(super) fn push(&mut self, setting: Setting, measured: Measured) {
+        self.settings.iter_mut().filter(|(of, _)| *of == setting).for_each(|(_, all)| all.push(measured));
+    }
+
+    pub(super) fn finish(self, rounds: usize, events: usize, audit: Audit) -> IngestBench {
+        let row = |(setting, measured): (Setting, Vec<Measured>)| {
+            let of = |value: fn(&Measured) -> f64| median(measured.iter().map(value).collect());
+            Row {
+                setting,
+                events_per_second: of(|measured| measured.events_per_second),
+                ratio: of(|measured| measured.ratio),
+                p50_ms: of(|measured| measured.p50_ms),
+                p99_ms: of(|measured| measured.p99_ms),
+            }
+        };
+        IngestBench {
+            rounds,
+            events,
+            reference_events_per_second: median(self.references),
+            settings: self.settings.into_iter().map(row).collect(),
+            audit,
+        }
+    }
+}
+
+impl IngestBench {
+    /// Whether the server is as fast as it shall be. One client that waits for every commit is left out: it sends one event a flush
+    /// of the disk, whatever the server does.
+    pub(crate) fn meets_its_limit(&self) -> bool {
+        let counts = |row: &&Row| !(row.setting.waits_for_commit && row.setting.clients == 1);
+        self.settings.iter().filter(counts).all(|row| row.ratio >= MIN_RATIO)
+    }
+}
+
+/// A Markdown table, which reads as well in a terminal.
+impl Display for IngestBench {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            formatter,
+            "{} rounds of {} events; events a second until the last commit, medians\n",
+            self.rounds, self.events
+        )?;
+        writeln!(formatter, "| clients | answered after |  events/s | x by hand |   p50 ms |   p99 ms |")?;
+        writeln!(formatter, "| ------: | -------------- | --------: | --------: | -------: | -------: |")?;
+        writeln!(
+            formatter,
+            "| by hand |                | {:>9.0} |      1.00 |          |          |",
+            self.reference_events_per_second
+        )?;
+        for row in &self.settings {
+            let answered = if row.setting.waits_for_commit { "the commit" } else { "the spool" };
+            writeln!(
+                formatter,
+                "| {:>7} | {answered:<14} | {:>9.0} | {:>9.2} | {:>8.2} | {:>8.2} |",
+                row.setting.clients, row.events_per_second, row.ratio, row.p50_ms, row.p99_ms
+            )?;
+        }
+        write!(
+            formatter,
+            "\nthe server shall do {MIN_RATIO} x by hand; of {} events {} were lost and {} doubled",
+            self.audit.sent, self.audit.lost, self.audit.doubled
+        )
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => f64::NAN,
+        count if count.is_multiple_of(2) => f64::midpoint(values[count / 2 - 1], values[count / 2]),
+        count => values[count / 2],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bench(ratio: f64, setting: Setting) -> IngestBench {
+        let mut collected = Collected::new(&[setting]);
+        collected.push_reference(1000.0);
+        for ratio in [ratio, ratio / 10.0, ratio * 10.0] {
+            collected.push(setting, Measured { events_per_second: 1000.0 * ratio, ratio, p50_ms: 1.0, p99_ms: 2.0 });
+        }
+        collected.finish(3, 100, Audit::default())
+    }
+
+    #[test]
+    fn counts_the_median_round_and_not_a_client_that_waits_for_the_disk() {
+        let eight = Setting { clients: 8, waits_for_commit: true };
+        assert!(bench(0.6, eight).meets_its_limit());
+        assert!(!bench(0.4, eight).meets_its_limit());
+        assert!(bench(0.1, Setting { clients: 1, waits_for_commit: true }).meets_its_limit());
+        assert!(!bench(0.1, Setting { clients: 1, waits_for_commit: false }).meets_its_limit());
+        let text = bench(0.6, eight).to_string();
+        assert!(text.contains("|       8 | the commit     |       600 |      0.60 |     1.00 |     2.00 |"), "{text}");
+    }
+}
