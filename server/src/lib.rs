@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use memory::embed::{EmbedDocuments, Embedder};
+use memory::project::ProjectPolicy;
 use memory::queue::{Handler as _, Worker};
 use memory::store::Db;
 use memory::transcripts::ReadTranscript;
@@ -66,7 +67,7 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
     let tasks = TaskTracker::new();
     let storage = Storage::default();
     let folders = Folders::new(config.spool.clone(), config.config.clone(), config.settings.clone());
-    let (writer, write_loop) = Writer::new(journal, config.projects, storage.clone());
+    let (writer, write_loop) = Writer::new(journal, config.projects.clone(), storage.clone());
     let app = App {
         database: Database::default(),
         embedder: Embedder::over(config.models.clone()),
@@ -82,7 +83,8 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
     tasks.spawn(write_loop);
     let background = tasks.spawn({
         let (app, shutdown) = (app.clone(), shutdown.clone());
-        async move { Box::pin(work(app, &folders, &shutdown)).await.inspect_err(|_| shutdown.cancel()) }
+        let projects = config.projects;
+        async move { Box::pin(work(app, &folders, projects, &shutdown)).await.inspect_err(|_| shutdown.cancel()) }
     });
     tasks.close();
 
@@ -100,7 +102,12 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
 }
 
 /// Everything that happens without a request: the schema, then the spool and the queue.
-async fn work(app: App, folders: &Folders, shutdown: &CancellationToken) -> anyhow::Result<()> {
+async fn work(
+    app: App,
+    folders: &Folders,
+    projects: ProjectPolicy,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<()> {
     let App { db, database, embedder, writer, spool, storage, counters, exclusion, .. } = app;
     if database.prepare(&db, shutdown).await?.is_none() {
         return Ok(());
@@ -108,7 +115,7 @@ async fn work(app: App, folders: &Folders, shutdown: &CancellationToken) -> anyh
     // Before the spool, which may hold more than there is room for.
     storage.look(&db, folders).await;
     let embedding = Worker::new(db.clone(), EmbedDocuments { db: db.clone(), embedder });
-    let reading = Worker::new(db.clone(), ReadTranscript { db: db.clone() });
+    let reading = Worker::new(db.clone(), ReadTranscript { db: db.clone(), projects });
     tokio::join!(
         spool.drain_until(&writer, &counters, &exclusion, shutdown),
         embedding.run(shutdown.clone()),

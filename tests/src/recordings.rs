@@ -62,3 +62,35 @@ fn sorted(folder: &Path) -> Result<Vec<PathBuf>> {
 fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
+
+/// The recorded transcripts of every client, wherever below the folder they lie.
+pub fn transcripts() -> Result<Vec<PathBuf>> {
+    let Some(folder) = folder().filter(|folder| folder.is_dir()) else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    let mut folders = vec![folder];
+    while let Some(folder) = folders.pop() {
+        for path in sorted(&folder)? {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "jsonl") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The transcript that a client kept of a recorded session, and those of its subagents.
+pub fn transcripts_of(recording: &Recording) -> Result<Vec<PathBuf>> {
+    let suffix = recording.name.strip_prefix("hooks").unwrap_or_default();
+    let wanted = format!("transcript{suffix}.jsonl");
+    let has_subagents = suffix.contains("subagent");
+    let mut found = transcripts()?;
+    found.retain(|path| {
+        let of_client = path.components().any(|part| part.as_os_str() == "claude-code-2.1.332");
+        let of_subagent = path.parent().is_some_and(|parent| parent.ends_with("subagents"));
+        of_client && (file_name(path) == wanted || has_subagents && of_subagent)
+    });
+    Ok(found)
+}

@@ -6,9 +6,12 @@
 mod backfill;
 #[cfg(feature = "bench")]
 pub mod bench;
+#[cfg(feature = "import")]
+mod claude_mem;
 mod connect;
 mod diagnosis;
 mod documents;
+mod imports;
 mod journal;
 mod observations;
 mod outputs;
@@ -26,6 +29,8 @@ mod tool_calls;
 mod training;
 
 pub use backfill::{BackfillRun, RolledBack, RunEnd, finish_run, roll_back, runs as backfill_runs, start_run};
+#[cfg(feature = "import")]
+pub use claude_mem::{ClaudeMem, ClaudeMemError};
 pub use connect::{ConnectError, Db, connect, connect_lazily, migrate, schema_version};
 pub use diagnosis::{AgentLinkage, ModelShare, agents, database_bytes, enqueue_stale_documents, models};
 pub(crate) use documents::padded;
@@ -33,6 +38,7 @@ pub use documents::{
     DocumentText, EMBED_DOCUMENT, Embedded, STORED_DIMENSIONS, document_texts, embedding_model, revisions,
     set_embeddings,
 };
+pub use imports::{ImportedNote, NoteKind, import_note};
 pub use journal::{ProjectCache, READ_TRANSCRIPT, Recorded, record};
 pub use observations::{NewObservation, SavedObservation, Source, save as save_observation};
 pub use project_choices::{SplitBy, SplitProject, alias_project, split_project};

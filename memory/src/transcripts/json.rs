@@ -44,6 +44,10 @@ pub(super) struct Number(pub(super) Option<f64>);
 
 /// Parses a line. Half an emoji and bytes that are no UTF-8 are mended first, in a copy that is kept in `mended`.
 pub(super) fn parse<'a, T: Deserialize<'a>>(line: &'a [u8], mended: &'a mut Vec<u8>) -> Option<T> {
+    // To serde, an array of values is a struct too.
+    if line.trim_ascii_start().first() != Some(&b'{') {
+        return None;
+    }
     if let Ok(parsed) = serde_json::from_slice(line) {
         return Some(parsed);
     }

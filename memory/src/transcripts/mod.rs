@@ -15,6 +15,8 @@ mod lines;
 mod places;
 mod report;
 mod take_in;
+#[cfg(test)]
+mod testing;
 mod worker;
 
 use std::fs::File;

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use super::{Context, Places, TakeInError, TakenIn, find, take_in};
 use crate::event::Agent;
-use crate::project::Checkout;
+use crate::project::{Checkout, ProjectPolicy};
 use crate::queue::{Handler, Job, Outcome};
 use crate::store::{Db, ProjectCache, READ_TRANSCRIPT};
 
 /// Reads the transcripts that jobs name, where this machine has them.
 pub struct ReadTranscript {
     pub db: Db,
+    pub projects: ProjectPolicy,
 }
 
 impl Handler for ReadTranscript {
@@ -70,7 +71,7 @@ impl ReadTranscript {
         }
         let mut context = Context::new(named.agent, Places::of_this_machine(wanted));
         context.session = Some(named.session.clone());
-        let mut projects = ProjectCache::default();
+        let mut projects = ProjectCache::new(self.projects.clone());
         for file in &files {
             let (returned, outcome) = take_in(&self.db, file, context, &mut projects).await;
             context = returned;

@@ -23,3 +23,4 @@ mod redaction;
 mod room;
 mod spool;
 mod told_twice;
+mod transcripts;

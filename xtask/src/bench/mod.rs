@@ -1,5 +1,6 @@
 //! Measurements of our own programs. Starting what they measure is the command's part.
 
+pub(crate) mod backfill;
 pub(crate) mod chaos;
 pub(crate) mod hook;
 pub(crate) mod ingest;

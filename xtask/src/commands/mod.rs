@@ -50,7 +50,7 @@ pub async fn run(command: Command, printer: &Printer) -> Result<()> {
         Command::Test(arguments) => test::run(&arguments.arguments, printer).await,
         Command::Ci => ci::run(printer).await,
         Command::Prepare(arguments) => prepare::run(&arguments, printer).await,
-        Command::Bench(command) => bench::run(&command, printer).await,
+        Command::Bench(command) => bench::run(&command, &home, printer).await,
         Command::Train(TrainCommand::Dataset(arguments)) => train::dataset(&arguments, &home).await,
     }
 }

@@ -402,3 +402,6 @@ impl Reader {
         self.turns.get_mut(session).expect("it was put there above")
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -199,11 +199,12 @@ impl Reader {
             None => told,
         };
         call.moment.at = at;
-        if ending.is_running {
+        // Only a command is told of again when it ends.
+        if ending.is_running && call.tool_name == "Bash" {
             call.ending = Some(ending);
             self.pending.insert(id.to_owned(), call);
         } else {
-            self.emit_call(id.to_owned(), call, ending, emit);
+            self.emit_call(id.to_owned(), call, Ending { is_running: false, ..ending }, emit);
         }
     }
 
@@ -351,3 +352,6 @@ fn text_of(content: &Value) -> String {
     let parts = content.as_array().into_iter().flatten();
     parts.filter_map(|part| part.get("text")?.as_str()).collect::<Vec<_>>().join("\n")
 }
+
+#[cfg(test)]
+mod tests;

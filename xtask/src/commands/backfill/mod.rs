@@ -1,5 +1,6 @@
 //! `backfill`: reads what agents recorded by themselves into the journal, as a run that can be taken back.
 
+mod import;
 mod outcome;
 mod runs;
 mod sources;
@@ -19,7 +20,7 @@ use memory::transcripts::{self, TakenIn};
 
 use crate::cli::BackfillArgs;
 use crate::journal;
-use crate::output::{HintExt, Printer, Step};
+use crate::output::{HintExt, Printer, Step, hinted};
 
 use outcome::{AgentOutcome, FileOutcome, Outcome};
 use sources::Source;
@@ -34,6 +35,12 @@ pub(super) async fn run(arguments: &BackfillArgs, home: &Home, printer: &Printer
     }
     if let Some(run) = arguments.rollback {
         return runs::roll_back(run, arguments, home, printer).await;
+    }
+    if let Some(rules) = &arguments.redact_rules {
+        memory::redact::install(rules).map_err(|error| hinted(anyhow::anyhow!("{error}"), error.hint()))?;
+    }
+    if let [system, file] = &arguments.from[..] {
+        return import::run(system, std::path::Path::new(file), arguments, home, printer).await;
     }
     let sources = sources::of(arguments)?;
     let wanted = Wanted::of(arguments, home)?;

@@ -8,7 +8,7 @@ use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use memory::event::Agent;
 use memory::home::Home;
 use memory::ids::BackfillRunId;
-use memory::project::{Checkout, Exclusions, ProjectPolicy, WorktreePolicy, normalise_remote};
+use memory::project::{Checkout, Exclusions, ProjectPolicy, normalise_remote};
 use memory::transcripts::{self, Places, TranscriptFile, Unwanted};
 
 use crate::cli::BackfillArgs;
@@ -19,16 +19,18 @@ pub(super) struct Wanted {
     since: Option<DateTime<Utc>>,
     project: Option<String>,
     exclusions: Exclusions,
+    policy: ProjectPolicy,
 }
 
 impl Wanted {
     pub(super) fn of(arguments: &BackfillArgs, home: &Home) -> Result<Self> {
         let since = arguments.since.as_deref().map(date).transpose()?;
-        let exclusions = Exclusions::load(&home.root().join("config"));
+        let exclusions = Exclusions::load(&home.config());
         if let Some(line) = exclusions.misunderstood.first() {
             bail!("the list of what must not be recorded has a line that is not understood: `{line}`");
         }
-        Ok(Self { since, project: arguments.project.clone(), exclusions })
+        let policy = ProjectPolicy::of_process(arguments.worktrees);
+        Ok(Self { since, project: arguments.project.clone(), exclusions, policy })
     }
 
     /// Whether a file can hold anything from that time on: what was written last is its newest line.
@@ -39,27 +41,37 @@ impl Wanted {
         }
     }
 
+    /// Whether a note of another memory is wanted, which knows its project by the name alone.
+    pub(super) fn wants_note(&self, project: Option<&str>, at: DateTime<Utc>) -> bool {
+        let is_late = self.since.is_none_or(|since| at >= since);
+        let is_of_project = self
+            .project
+            .as_deref()
+            .is_none_or(|wanted| project.is_some_and(|project| project.eq_ignore_ascii_case(wanted)));
+        is_late && is_of_project
+    }
+
     pub(super) fn policy(&self) -> ProjectPolicy {
-        ProjectPolicy::of_process(WorktreePolicy::Shared)
+        self.policy.clone()
     }
 
     pub(super) fn context(&self, agent: Agent, run: Option<BackfillRunId>) -> transcripts::Context {
-        let (wanted, policy) = (self.clone(), self.policy());
+        let wanted = self.clone();
         let mut context =
-            transcripts::Context::new(agent, Places::of_this_machine(move |checkout| wanted.judge(checkout, &policy)));
+            transcripts::Context::new(agent, Places::of_this_machine(move |checkout| wanted.judge(checkout)));
         context.run = run;
         context.since = self.since;
         context
     }
 
-    fn judge(&self, checkout: &Checkout, policy: &ProjectPolicy) -> Result<(), Unwanted> {
+    fn judge(&self, checkout: &Checkout) -> Result<(), Unwanted> {
         let folder = checkout.folder.as_deref().map(Path::new);
         let remote = checkout.git.as_ref().and_then(|git| git.remote_url.as_deref());
         if folder.is_some_and(|folder| self.exclusions.excludes(folder, remote)) {
             return Err(Unwanted::Excluded);
         }
         match &self.project {
-            Some(name) if !is_called(checkout, policy, name) => Err(Unwanted::OtherProject),
+            Some(name) if !is_called(checkout, &self.policy, name) => Err(Unwanted::OtherProject),
             _ => Ok(()),
         }
     }

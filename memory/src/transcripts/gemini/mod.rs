@@ -296,3 +296,6 @@ fn folder_in(context: &str) -> Option<String> {
     let line = after.lines().find_map(|line| line.trim().strip_prefix("- "))?;
     Some(line.trim().to_owned()).filter(|folder| folder.starts_with('/') || folder.contains(":\\"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,20 @@
-//! Every command and every flag, in one file. What they do stands in `commands`, one file a command.
+//! Every command and every flag; those of `backfill` and of the benches in files of their own. What they do stands in
+//! `commands`, one file a command.
+
+mod backfill;
+mod bench;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Serialize;
 
-use crate::bench::chaos::Scenario;
+pub use backfill::{BackfillAgent, BackfillArgs};
+pub use bench::{
+    BackfillWork, BackfillWorkerArgs, BenchBackfillArgs, BenchChaosArgs, BenchCommand, BenchHookArgs, BenchIngestArgs,
+    BenchRedactArgs,
+};
+
 use crate::output::{Form, Verbosity};
 
 #[derive(Debug, Parser)]
@@ -332,52 +341,6 @@ pub struct ExcludeArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct BackfillArgs {
-    /// Whose transcripts; of all that left some if not given
-    #[arg(value_enum)]
-    pub agents: Vec<BackfillAgent>,
-
-    /// Nothing from before this day (2026-11-29) or moment
-    #[arg(long, value_name = "DATE")]
-    pub since: Option<String>,
-
-    /// Only this project, by its name, its remote or a folder around it
-    #[arg(long, value_name = "NAME_OR_PATH")]
-    pub project: Option<String>,
-
-    /// Read and report, and store nothing
-    #[arg(long)]
-    pub dry_run: bool,
-
-    /// These files instead of the agents' folders
-    #[arg(long, value_name = "PATH", num_args = 1..)]
-    pub file: Vec<PathBuf>,
-
-    /// Show the runs
-    #[arg(long, conflicts_with_all = ["agents", "since", "project", "dry_run", "file", "rollback"])]
-    pub list: bool,
-
-    /// Take a run back: deletes what it inserted and no hook has told of since
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["agents", "since", "project", "dry_run", "file"])]
-    pub rollback: Option<i64>,
-
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum BackfillAgent {
-    Claude,
-    Codex,
-    Gemini,
-}
-
-impl BackfillAgent {
-    pub const ALL: [Self; 3] = [Self::Claude, Self::Codex, Self::Gemini];
-}
-
-#[derive(Debug, Args)]
 pub struct TestArgs {
     /// Handed on to `cargo test`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -389,90 +352,6 @@ pub struct PrepareArgs {
     /// Change nothing; fail if .sqlx is stale
     #[arg(long)]
     pub check: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum BenchCommand {
-    /// The hook's wall time against an empty process and `node -e 0`
-    Hook(BenchHookArgs),
-    /// Events a second into the journal against the same rows inserted by hand
-    Ingest(BenchIngestArgs),
-    /// Break things under load and count what is lost, doubled, stuck or late
-    Chaos(BenchChaosArgs),
-    /// Taking secrets out of 4 KiB of text against the keyword scan alone
-    Redact(BenchRedactArgs),
-}
-
-#[derive(Debug, Args)]
-pub struct BenchRedactArgs {
-    /// How often each kind of text is cleaned
-    #[arg(long, default_value_t = 2000)]
-    pub rounds: usize,
-
-    /// Also write the figures into docs/benchmarks.md
-    #[arg(long)]
-    pub write: bool,
-
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct BenchHookArgs {
-    /// How often each program is run
-    #[arg(long, default_value_t = 300)]
-    pub rounds: usize,
-
-    /// Also write the figures into docs/benchmarks.md
-    #[arg(long)]
-    pub write: bool,
-
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct BenchIngestArgs {
-    /// How often everything is measured
-    #[arg(long, default_value_t = 5)]
-    pub rounds: usize,
-
-    /// Events in one run
-    #[arg(long, default_value_t = 3000)]
-    pub events: usize,
-
-    /// Also write the figures into docs/benchmarks.md
-    #[arg(long)]
-    pub write: bool,
-
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct BenchChaosArgs {
-    /// Play only this scenario; may be given several times
-    #[arg(long, value_enum, value_name = "SCENARIO")]
-    pub only: Vec<Scenario>,
-
-    /// How long Postgres is stopped where it is stopped
-    #[arg(long, default_value_t = 60)]
-    pub outage_seconds: u64,
-
-    /// Without an embedding model: jobs wait, and are only looked at for those that died
-    #[arg(long)]
-    pub no_model: bool,
-
-    /// Also write the figures into docs/benchmarks.md
-    #[arg(long)]
-    pub write: bool,
-
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 #[derive(Debug, Subcommand)]
