@@ -74,7 +74,7 @@ async fn write(db: Db, mut waiting: mpsc::Receiver<Pending>) {
         // Servers that share a database lock sessions in the same order, so that they never wait for each other in a ring.
         batch.sort_by(|one, two| session_of(one).cmp(&session_of(two)));
         let (events, replies): (Vec<_>, Vec<_>) = batch.drain(..).map(|pending| (pending.event, pending.reply)).unzip();
-        let results = store(&db, &mut projects, events).await;
+        let results = store(&db, &mut projects, &events).await;
         for (reply, result) in replies.into_iter().zip(results) {
             // Nobody waits any more: the hook's deadline was shorter.
             let _ = reply.send(result);
@@ -88,15 +88,15 @@ fn session_of(pending: &Pending) -> (&'static str, &str) {
 
 /// Stores a batch in one transaction. If one of its events is refused or takes too long, the halves are tried alone, so that
 /// the others do not share its fate.
-async fn store(db: &Db, projects: &mut ProjectCache, mut events: Vec<Event>) -> Vec<Result<Recorded, WriteError>> {
+async fn store(db: &Db, projects: &mut ProjectCache, events: &[Event]) -> Vec<Result<Recorded, WriteError>> {
     let count = events.len();
-    let failure = match attempt(db, projects, events.clone()).await {
+    let failure = match attempt(db, projects, events).await {
         Ok(recorded) => return recorded.into_iter().map(Ok).collect(),
         Err(failure) => failure,
     };
     if count > 1 && !matches!(failure, Failure::Away(_)) {
-        let second = events.split_off(count / 2);
-        let mut results = Box::pin(store(db, projects, events)).await;
+        let (first, second) = events.split_at(count / 2);
+        let mut results = Box::pin(store(db, projects, first)).await;
         results.extend(Box::pin(store(db, projects, second)).await);
         return results;
     }
@@ -130,10 +130,10 @@ enum Failure {
     Away(StoreError),
 }
 
-async fn attempt(db: &Db, projects: &mut ProjectCache, events: Vec<Event>) -> Result<Vec<Recorded>, Failure> {
+async fn attempt(db: &Db, projects: &mut ProjectCache, events: &[Event]) -> Result<Vec<Recorded>, Failure> {
     let mut conflicts = 0;
     loop {
-        let stored = tokio::time::timeout(DEADLINE, transaction(db, projects, events.clone())).await;
+        let stored = tokio::time::timeout(DEADLINE, transaction(db, projects, events)).await;
         if let Ok(Ok(recorded)) = stored {
             return Ok(recorded);
         }
@@ -148,12 +148,9 @@ async fn attempt(db: &Db, projects: &mut ProjectCache, events: Vec<Event>) -> Re
     }
 }
 
-async fn transaction(db: &Db, projects: &mut ProjectCache, events: Vec<Event>) -> Result<Vec<Recorded>, StoreError> {
+async fn transaction(db: &Db, projects: &mut ProjectCache, events: &[Event]) -> Result<Vec<Recorded>, StoreError> {
     let mut tx = db.begin().await?;
-    let mut recorded = Vec::with_capacity(events.len());
-    for event in events {
-        recorded.push(record(&mut tx, projects, event).await?);
-    }
+    let recorded = record(&mut tx, projects, events).await?;
     tx.commit().await?;
     Ok(recorded)
 }

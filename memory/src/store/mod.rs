@@ -15,6 +15,7 @@ mod prompts;
 mod session_events;
 mod sessions;
 mod stats;
+mod tool_call_columns;
 mod tool_calls;
 mod training;
 
