@@ -1,26 +1,33 @@
 //! The one way into the journal: events queue up here, and what has come in while one transaction commits goes into the
-//! next. So concurrent requests share commits.
+//! next. So concurrent requests share commits. Sessions are spread over a few such loops; one session stays with one of them, and
+//! so do its events in their order.
 
 use std::future::Future;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::join_all;
 use memory::event::Event;
 use memory::store::{Db, ProjectCache, Recorded, StoreError, record};
 use tokio::sync::{mpsc, oneshot};
 
-/// Events in one transaction, at most: what a burst of parallel sessions sends in a few milliseconds.
-const MAX_BATCH: usize = 64;
-/// Events that wait; when there are more, requests wait to be taken in.
-const MAX_WAITING: usize = 1024;
+/// While one loop waits for its commit, the other can use the database: with two, that is never idle under load. More only made
+/// the batches smaller.
+const LOOPS: usize = 2;
+/// Events in one transaction, at most: twice as many as parallel sessions send at once.
+const MAX_BATCH: usize = 128;
+/// Events that wait for one loop; when there are more, requests wait to be taken in.
+const MAX_WAITING: usize = 512;
 /// How often a transaction that stood in another's way is tried again at once.
 const MAX_CONFLICTS: u32 = 3;
 /// A database that takes longer than this for a batch counts as away.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// A handle to the write loop. The loop ends when the last handle is gone.
+/// A handle to the write loops. They end when the last handle is gone.
 #[derive(Clone)]
 pub(crate) struct Writer {
-    events: mpsc::Sender<Pending>,
+    loops: [mpsc::Sender<Pending>; LOOPS],
 }
 
 /// Why an event is not in the journal.
@@ -39,8 +46,10 @@ struct Pending {
 
 impl Writer {
     pub(crate) fn new(db: Db) -> (Self, impl Future<Output = ()> + Send) {
-        let (events, waiting) = mpsc::channel(MAX_WAITING);
-        (Self { events }, write(db, waiting))
+        let channels: [_; LOOPS] = std::array::from_fn(|_| mpsc::channel(MAX_WAITING));
+        let loops = channels.each_ref().map(|(events, _)| events.clone());
+        let writing = join_all(channels.map(|(_, waiting)| write(db.clone(), waiting)));
+        (Self { loops }, writing.map(drop))
     }
 
     /// Returns after the event's commit. The event is stored even if the caller stops waiting.
@@ -50,8 +59,11 @@ impl Writer {
 
     /// Returns when the event has its place in the order of events; its commit is still to come.
     pub(crate) async fn enqueue(&self, event: Event) -> Result<Enqueued, WriteError> {
+        let mut hash = DefaultHasher::new();
+        (event.agent, &event.session).hash(&mut hash);
+        let turn = hash.finish() as usize % LOOPS;
         let (reply, answer) = oneshot::channel();
-        self.events.send(Pending { event, reply }).await.map_err(|_| WriteError::Away)?;
+        self.loops[turn].send(Pending { event, reply }).await.map_err(|_| WriteError::Away)?;
         Ok(Enqueued { answer })
     }
 }

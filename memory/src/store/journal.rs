@@ -222,8 +222,10 @@ impl Batch<'_> {
                     own_key = Key::Given(format!("{id}:{}", event.id));
                     row.key = &own_key;
                 }
-                let Some(id) = prompts::submit(connection, row).await? else { return Ok(Recorded::Known) };
-                self.reindex(at, DocumentKind::Prompt, id.0);
+                let Some(new) = prompts::submit(connection, row).await? else { return Ok(Recorded::Known) };
+                let entry = self.entry(at, DocumentKind::Prompt, new.id.0);
+                let text = analyze::prompt_text(Some(&prompt.text), new.answer.as_deref());
+                self.documents.push(Document { entry, text: Some(text) });
                 Ok(Recorded::Stored)
             }
             EventKind::TurnEnded { prompt_id, answer } => {
