@@ -76,6 +76,14 @@ fn push_repository(json: &mut String, repository: Option<&Repository>) {
         let _ = write!(json, r#","{name}":"#);
         push_optional(json, value.as_deref());
     }
+    let _ = write!(json, r#","worktree":{}"#, repository.is_worktree);
+    let members = [("created_at_us", repository.instance.created_at_us), ("inode", repository.instance.inode)];
+    for (name, value) in members {
+        let _ = match value {
+            Some(number) => write!(json, r#","{name}":{number}"#),
+            None => write!(json, r#","{name}":null"#),
+        };
+    }
     json.push('}');
 }
 
@@ -139,6 +147,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::git::Instance;
 
     fn check(parts: &Parts<'_>, expected: &str) {
         assert_eq!(Envelope::with_id("id", parts).json, expected);
@@ -171,10 +180,12 @@ mod tests {
             remote_url: None,
             branch: Some("main".into()),
             head: None,
+            is_worktree: false,
+            instance: Instance { created_at_us: Some(7), inode: None },
         };
         check(
             &Parts { cwd: Some(Path::new("/w/src")), repository: Some(&repository), ..parts() },
-            r#"{"envelope":1,"event_id":"id","agent":"claude-code","event":"Stop","occurred_at_us":1795968338704123,"cwd":"/w/src","git":{"root":"/w","common_dir":"/w/.git","remote_url":null,"branch":"main","head":null},"payload":{ }}"#,
+            r#"{"envelope":1,"event_id":"id","agent":"claude-code","event":"Stop","occurred_at_us":1795968338704123,"cwd":"/w/src","git":{"root":"/w","common_dir":"/w/.git","remote_url":null,"branch":"main","head":null,"worktree":false,"created_at_us":7,"inode":null},"payload":{ }}"#,
         );
     }
 

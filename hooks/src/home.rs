@@ -39,6 +39,11 @@ pub(crate) fn is_disabled() -> bool {
     variable("AGENT_MEMORY_DISABLE").is_some_and(|value| value != "0")
 }
 
+/// The user's own folder.
+pub(crate) fn user_folder() -> Option<PathBuf> {
+    Surroundings::of_process().home.map(PathBuf::from)
+}
+
 impl Home {
     /// Finds the home of this process; `None` where the user has no folder.
     pub(crate) fn locate() -> Option<Self> {
@@ -73,6 +78,11 @@ impl Home {
 
     pub(crate) fn spool(&self) -> PathBuf {
         self.root.join("spool")
+    }
+
+    /// The user's list of what must not be recorded.
+    pub(crate) fn exclude_file(&self) -> PathBuf {
+        self.root.join("config").join("exclude")
     }
 
     pub(crate) fn start_command_file(&self) -> PathBuf {

@@ -5,6 +5,7 @@
 //! and has a deadline for everything it waits on. What an event means is the server's business.
 
 mod envelope;
+mod exclusion;
 mod git;
 mod home;
 mod payload;
@@ -39,7 +40,7 @@ fn main() {
     }
 }
 
-/// Hands one event on. `None` where there is no event or no place to bring it to.
+/// Hands one event on. `None` where there is no event, none that may be recorded, or no place to bring it to.
 fn capture(agent: &str, event: &str, occurred_at: SystemTime) -> Option<()> {
     let payload = payload::read_stdin()?;
     // The time that the agent took to write its event is not ours.
@@ -48,6 +49,9 @@ fn capture(agent: &str, event: &str, occurred_at: SystemTime) -> Option<()> {
     let home = Home::locate()?;
     let cwd = std::env::current_dir().ok();
     let repository = cwd.as_deref().and_then(Repository::around);
+    if cwd.as_deref().is_some_and(|folder| exclusion::excludes(&home, folder, repository.as_ref())) {
+        return None;
+    }
     let envelope = Envelope::new(&envelope::Parts {
         agent,
         event,

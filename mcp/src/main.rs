@@ -1,7 +1,9 @@
 //! `agent-memory-mcp`: the tools over stdio. stdout is the protocol's alone; what this program has to say goes to stderr.
 //!
-//! Nothing is read, opened or loaded before the first tool call, so that the handshake never waits for anything.
+//! Nothing but the user's redaction rules, where there are any, is read, opened or loaded before the first tool call, so that
+//! the handshake never waits for anything.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -21,11 +23,21 @@ struct Arguments {
     /// What to log to stderr: error, warn, info, debug, trace, or a filter such as `mcp=debug`.
     #[arg(long, env = "AGENT_MEMORY_LOG", default_value = "warn")]
     log: String,
+    /// File with the user's own redaction rules, in gitleaks' format.
+    #[arg(long, env = "AGENT_MEMORY_REDACT_RULES")]
+    redact_rules: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     log_to_stderr(&arguments.log);
+    // Notes that an agent saves are cleaned by this process.
+    if let Some(rules) = arguments.redact_rules.as_deref()
+        && let Err(error) = memory::redact::install(rules)
+    {
+        tracing::error!(hint = error.hint(), "{error}");
+        return ExitCode::FAILURE;
+    }
     let ended = Runtime::new().context("starting the async runtime").and_then(|runtime| {
         let ended = runtime.block_on(serve());
         // A thread may wait for stdin or for a model; neither is waited for.

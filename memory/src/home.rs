@@ -132,6 +132,10 @@ impl Home {
     pub fn start_command_file(&self) -> PathBuf {
         self.root.join("start-command")
     }
+    /// What a person may edit.
+    pub fn config(&self) -> PathBuf {
+        self.root.join("config")
+    }
     pub fn spool(&self) -> PathBuf {
         self.root.join("spool")
     }

@@ -1,6 +1,7 @@
 //! Keeps and finds what coding agents did. See `docs/architecture.md` for the path of an event through these modules.
 
 pub mod analyze;
+pub mod disk;
 pub mod embed;
 pub mod event;
 pub mod home;
@@ -9,4 +10,6 @@ pub mod project;
 pub mod queue;
 pub mod recall;
 pub mod redact;
+pub mod settings;
 pub mod store;
+pub mod transcripts;

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Parser;
 use memory::home::Home;
+use memory::project::{ProjectPolicy, WorktreePolicy};
+use memory::settings::Settings;
 
 /// The server of agent-memory: takes events from hooks, keeps them in Postgres, gives them back over MCP.
 #[derive(Debug, Parser)]
@@ -26,6 +28,15 @@ pub struct Arguments {
     /// Folder with the embedding model and the ONNX runtime; without it the home's `models`
     #[arg(long, env = "AGENT_MEMORY_MODELS")]
     pub models: Option<PathBuf>,
+    /// Whether a repository's worktrees are one project with it: `shared` or `separate`
+    #[arg(long, env = "AGENT_MEMORY_WORKTREES", default_value_t)]
+    pub worktrees: WorktreePolicy,
+    /// File with the user's own redaction rules, in gitleaks' format; without it the built-in rules alone count
+    #[arg(long, env = "AGENT_MEMORY_REDACT_RULES")]
+    pub redact_rules: Option<PathBuf>,
+    /// Folder with what a person may set (settings.toml); without it the home's `config`
+    #[arg(long, env = "AGENT_MEMORY_CONFIG")]
+    pub config: Option<PathBuf>,
     /// Apply the migrations and exit
     #[arg(long)]
     pub migrate: bool,
@@ -41,6 +52,10 @@ pub struct Config {
     pub token: String,
     pub spool: PathBuf,
     pub models: PathBuf,
+    pub projects: ProjectPolicy,
+    /// Where `settings.toml` and the list of what must not be recorded lie.
+    pub config: PathBuf,
+    pub settings: Settings,
 }
 
 impl Arguments {
@@ -62,11 +77,20 @@ impl Arguments {
         };
         let database_url_file = or_home(self.database_url_file, Home::database_url_file)?;
         let token_file = or_home(self.token_file, Home::token_file)?;
+        let config = or_home(self.config, Home::config)?;
+        // At the start a file that cannot be understood is an error, for the person who started it looks.
+        let settings = Settings::read(&config).map_err(|error| {
+            let hint = error.hint();
+            anyhow::Error::new(error).context(format!("cannot use the settings; {hint}"))
+        })?;
         Ok(Config {
             database_url: read_secret(&database_url_file).context("reading the database URL")?,
             token: read_secret(&token_file).context("reading the token")?,
             spool: or_home(self.spool, Home::spool)?,
             models: or_home(self.models, Home::models)?,
+            projects: ProjectPolicy::of_process(self.worktrees),
+            config,
+            settings,
         })
     }
 }

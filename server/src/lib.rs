@@ -7,19 +7,24 @@ mod config;
 mod counters;
 mod database;
 mod error;
+mod exclusion;
 mod observations;
 mod observe;
+mod retention;
 mod router;
 mod routes;
 mod spool;
+mod storage;
 mod writer;
 
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use memory::embed::{EmbedDocuments, Embedder};
-use memory::queue::Worker;
+use memory::project::ProjectPolicy;
+use memory::queue::{Handler as _, Worker};
 use memory::store::Db;
+use memory::transcripts::ReadTranscript;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -29,7 +34,9 @@ pub use observe::check_health;
 
 use counters::Counters;
 use database::Database;
+use exclusion::Exclusion;
 use spool::Spool;
+use storage::{Folders, Storage};
 use writer::Writer;
 
 /// What the routes share. Cheap to clone.
@@ -40,11 +47,16 @@ pub(crate) struct App {
     pub(crate) embedder: Embedder,
     pub(crate) writer: Writer,
     pub(crate) spool: Spool,
+    pub(crate) storage: Storage,
     pub(crate) counters: Arc<Counters>,
+    pub(crate) exclusion: Exclusion,
     /// Commits that nobody waits for but the shutdown.
     pub(crate) tasks: TaskTracker,
     pub(crate) token: auth::Token,
 }
+
+/// The kinds of jobs that this server works: health names them, so that `doctor` finds jobs that nobody takes.
+pub(crate) const HANDLED_JOBS: [&str; 2] = [EmbedDocuments::KIND, ReadTranscript::KIND];
 
 /// Serves until `shutdown` is cancelled, then finishes what is in hand. An error is one that waiting would not mend: a schema
 /// newer than this program, a database without pgvector.
@@ -53,12 +65,16 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
     // Connections of its own: searches must never hold up an agent.
     let journal = memory::store::connect_lazily(&config.database_url).context("reading the database URL")?;
     let tasks = TaskTracker::new();
-    let (writer, write_loop) = Writer::new(journal);
+    let storage = Storage::default();
+    let folders = Folders::new(config.spool.clone(), config.config.clone(), config.settings.clone());
+    let (writer, write_loop) = Writer::new(journal, config.projects.clone(), storage.clone());
     let app = App {
         database: Database::default(),
         embedder: Embedder::over(config.models.clone()),
         spool: Spool::at(config.spool.clone()),
+        storage,
         counters: Arc::default(),
+        exclusion: Exclusion::listed_in(Some(config.config)),
         tasks: tasks.clone(),
         token: auth::Token::new(&config.token),
         writer,
@@ -67,7 +83,8 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
     tasks.spawn(write_loop);
     let background = tasks.spawn({
         let (app, shutdown) = (app.clone(), shutdown.clone());
-        async move { work(app, &shutdown).await.inspect_err(|_| shutdown.cancel()) }
+        let projects = config.projects;
+        async move { Box::pin(work(app, &folders, projects, &shutdown)).await.inspect_err(|_| shutdown.cancel()) }
     });
     tasks.close();
 
@@ -85,12 +102,26 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
 }
 
 /// Everything that happens without a request: the schema, then the spool and the queue.
-async fn work(app: App, shutdown: &CancellationToken) -> anyhow::Result<()> {
-    let App { db, database, embedder, writer, spool, counters, .. } = app;
+async fn work(
+    app: App,
+    folders: &Folders,
+    projects: ProjectPolicy,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<()> {
+    let App { db, database, embedder, writer, spool, storage, counters, exclusion, .. } = app;
     if database.prepare(&db, shutdown).await?.is_none() {
         return Ok(());
     }
-    let worker = Worker::new(db.clone(), EmbedDocuments { db, embedder });
-    tokio::join!(spool.drain_until(&writer, &counters, shutdown), worker.run(shutdown.clone()));
+    // Before the spool, which may hold more than there is room for.
+    storage.look(&db, folders).await;
+    let embedding = Worker::new(db.clone(), EmbedDocuments { db: db.clone(), embedder });
+    let reading = Worker::new(db.clone(), ReadTranscript { db: db.clone(), projects });
+    tokio::join!(
+        spool.drain_until(&writer, &counters, &exclusion, shutdown),
+        embedding.run(shutdown.clone()),
+        reading.run(shutdown.clone()),
+        storage.watch_until(&db, folders, shutdown),
+        retention::apply_daily_until(&db, folders, shutdown),
+    );
     Ok(())
 }

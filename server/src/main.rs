@@ -29,7 +29,10 @@ async fn main() -> ExitCode {
     match run(arguments).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let hint = error.downcast_ref::<memory::store::ConnectError>().map(memory::store::ConnectError::hint);
+            let hint = error
+                .downcast_ref::<memory::store::ConnectError>()
+                .map(memory::store::ConnectError::hint)
+                .or_else(|| error.downcast_ref::<memory::redact::RulesError>().map(memory::redact::RulesError::hint));
             tracing::error!(error = format!("{error:#}"), hint, "the server cannot run");
             ExitCode::FAILURE
         }
@@ -45,6 +48,10 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
         let config = arguments.resolve()?;
         let db = memory::store::connect(&config.database_url).await?;
         return Ok(memory::store::migrate(&db).await?);
+    }
+    // Before anything is taken in: rules that cannot be used are no reason to keep secrets.
+    if let Some(rules) = arguments.redact_rules.as_deref() {
+        memory::redact::install(rules)?;
     }
     let config = arguments.resolve()?;
     let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;

@@ -12,9 +12,10 @@ use memory::store::{Stats, schema_version, stats as read_stats};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::App;
 use crate::counters::Counts;
 use crate::error::ApiError;
+use crate::storage::Keeping;
+use crate::{App, HANDLED_JOBS};
 
 /// Health is asked often and must answer even when the database does not.
 const DATABASE_DEADLINE: Duration = Duration::from_secs(1);
@@ -31,10 +32,15 @@ pub(crate) async fn health(State(app): State<App>) -> Json<Value> {
     };
     let queue = database.get("queue").cloned().unwrap_or_default();
     let set_aside = spool.is_none_or(|spool| spool.rejected > 0) || queue["dead"].as_i64().is_some_and(|dead| dead > 0);
-    let well = database["state"] == "up" && embedding["state"] != "unavailable" && !set_aside;
-    let mut database = database;
+    let storage = app.storage.state();
+    let well =
+        database["state"] == "up" && embedding["state"] != "unavailable" && storage.state == Keeping::Ok && !set_aside;
+    let (mut database, mut queue) = (database, queue);
     if let Some(members) = database.as_object_mut() {
         members.remove("queue");
+    }
+    if let Some(members) = queue.as_object_mut() {
+        members.insert("handles".to_owned(), json!(HANDLED_JOBS));
     }
     Json(json!({
         "status": if well { "ok" } else { "degraded" },
@@ -43,7 +49,17 @@ pub(crate) async fn health(State(app): State<App>) -> Json<Value> {
         "embedding": embedding,
         "queue": queue,
         "spool": spool,
+        "storage": storage,
+        "memory": { "resident_bytes": resident_bytes() },
     }))
+}
+
+/// What this process holds of the machine's memory, where the system tells it in a file.
+fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
 }
 
 async fn database_health(app: &App) -> Value {

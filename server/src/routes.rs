@@ -7,11 +7,12 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use chrono::Utc;
 use memory::embed::QueryVector;
-use memory::event::{Agent, Envelope, Reading, read};
+use memory::event::{Agent, Envelope, Reading};
 use serde::Deserialize;
 
 use crate::App;
 use crate::error::ApiError;
+use crate::exclusion::Exclusion;
 use crate::router::MAX_BODY_BYTES;
 use crate::writer::WriteError;
 
@@ -28,10 +29,11 @@ pub(crate) async fn record_event(
 ) -> Result<StatusCode, ApiError> {
     let agent: Agent = agent.parse()?;
     let body = whole(body)?;
-    let Arrived { reading, holdable } = parse(agent, Wish::of(&headers), body.clone()).await.inspect_err(|error| {
+    let parsed = parse(&app.exclusion, agent, Wish::of(&headers), body.clone()).await;
+    let Arrived { reading, holdable } = parsed.inspect_err(|error| {
         app.counters.count_malformed();
         // What our own hook sent came from an agent; it may be told apart one day.
-        let kept = body.starts_with(b"{\"envelope\"") && app.spool.set_aside(&body).is_ok();
+        let kept = body.starts_with(b"{\"envelope\"") && app.spool.set_aside(&body, &error.to_string()).is_ok();
         tracing::warn!(reason = %error, body_bytes = body.len(), kept, "a body is no event");
     })?;
     let event = match reading {
@@ -69,19 +71,22 @@ struct Arrived {
 }
 
 /// Reads a body; a large one on a thread where that holds up nobody.
-async fn parse(agent: Agent, wish: Wish, body: Bytes) -> Result<Arrived, ApiError> {
+async fn parse(exclusion: &Exclusion, agent: Agent, wish: Wish, body: Bytes) -> Result<Arrived, ApiError> {
     if body.len() <= MAX_HELD_BYTES {
-        return parse_now(agent, wish, &body);
+        return parse_now(exclusion, agent, wish, &body);
     }
+    let exclusion = exclusion.clone();
     // Writing it twice would take longer than waiting.
-    tokio::task::spawn_blocking(move || parse_now(agent, Wish::Commit, &body)).await.map_err(|_| ApiError::Internal)?
+    tokio::task::spawn_blocking(move || parse_now(&exclusion, agent, Wish::Commit, &body))
+        .await
+        .map_err(|_| ApiError::Internal)?
 }
 
-fn parse_now(agent: Agent, wish: Wish, body: &[u8]) -> Result<Arrived, ApiError> {
+fn parse_now(exclusion: &Exclusion, agent: Agent, wish: Wish, body: &[u8]) -> Result<Arrived, ApiError> {
     let envelope = Envelope::parse(body, Some(agent), Utc::now())?;
     // A bare event has no envelope that the spool could keep.
     let holdable = (wish == Wish::Safety && envelope.event.is_some()).then(|| envelope.spool_name());
-    Ok(Arrived { reading: read(envelope), holdable })
+    Ok(Arrived { reading: exclusion.read(envelope), holdable })
 }
 
 /// What a sender waits for.

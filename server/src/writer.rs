@@ -9,8 +9,11 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use memory::event::Event;
+use memory::project::ProjectPolicy;
 use memory::store::{Db, ProjectCache, Recorded, StoreError, record};
 use tokio::sync::{mpsc, oneshot};
+
+use crate::storage::Storage;
 
 /// While one loop waits for its commit, the other can use the database: with two, that is never idle under load. More only made
 /// the batches smaller.
@@ -27,6 +30,7 @@ const DEADLINE: Duration = Duration::from_secs(10);
 /// A handle to the write loops. They end when the last handle is gone.
 #[derive(Clone)]
 pub(crate) struct Writer {
+    storage: Storage,
     loops: [mpsc::Sender<Pending>; LOOPS],
 }
 
@@ -45,11 +49,11 @@ struct Pending {
 }
 
 impl Writer {
-    pub(crate) fn new(db: Db) -> (Self, impl Future<Output = ()> + Send) {
+    pub(crate) fn new(db: Db, projects: ProjectPolicy, storage: Storage) -> (Self, impl Future<Output = ()> + Send) {
         let channels: [_; LOOPS] = std::array::from_fn(|_| mpsc::channel(MAX_WAITING));
         let loops = channels.each_ref().map(|(events, _)| events.clone());
-        let writing = join_all(channels.map(|(_, waiting)| write(db.clone(), waiting)));
-        (Self { loops }, writing.map(drop))
+        let write = |(_, waiting)| write(db.clone(), ProjectCache::new(projects.clone()), waiting);
+        (Self { storage, loops }, join_all(channels.map(write)).map(drop))
     }
 
     /// Returns after the event's commit. The event is stored even if the caller stops waiting.
@@ -58,7 +62,8 @@ impl Writer {
     }
 
     /// Returns when the event has its place in the order of events; its commit is still to come.
-    pub(crate) async fn enqueue(&self, event: Event) -> Result<Enqueued, WriteError> {
+    pub(crate) async fn enqueue(&self, mut event: Event) -> Result<Enqueued, WriteError> {
+        self.storage.fit(&mut event);
         let mut hash = DefaultHasher::new();
         (event.agent, &event.session).hash(&mut hash);
         let turn = hash.finish() as usize % LOOPS;
@@ -79,8 +84,7 @@ impl Enqueued {
     }
 }
 
-async fn write(db: Db, mut waiting: mpsc::Receiver<Pending>) {
-    let mut projects = ProjectCache::default();
+async fn write(db: Db, mut projects: ProjectCache, mut waiting: mpsc::Receiver<Pending>) {
     let mut batch = Vec::with_capacity(MAX_BATCH);
     while waiting.recv_many(&mut batch, MAX_BATCH).await > 0 {
         // Servers that share a database lock sessions in the same order, so that they never wait for each other in a ring.

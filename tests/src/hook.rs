@@ -12,10 +12,15 @@ use tokio::process::Command;
 use crate::conversation::Event;
 use crate::programs;
 
+/// The agent of most tests.
+pub const CLAUDE_CODE: &str = "claude-code";
+
 /// What the hook is started with. The environment holds nothing else.
 #[derive(Debug, Default, Clone)]
 pub struct Invocation {
     pub program: Option<PathBuf>,
+    /// Claude Code, if none is named.
+    pub agent: Option<String>,
     pub event: String,
     pub stdin: Vec<u8>,
     pub environment: Vec<(&'static str, OsString)>,
@@ -33,9 +38,10 @@ pub struct Outcome {
 
 /// Hands one event to the hook of the installation in `home`, in the session's folder if there is such a folder here, and
 /// expects what agents rely on: exit 0 and no complaint.
-pub async fn send(home: &Path, event: &Event) -> Result<Outcome> {
+pub async fn send(home: &Path, agent: &str, event: &Event) -> Result<Outcome> {
     let folder = event.payload["cwd"].as_str().map(Path::new).filter(|folder| folder.is_dir()).unwrap_or(home);
     let outcome = run(Invocation {
+        agent: Some(agent.to_owned()),
         event: event.name.clone(),
         stdin: event.json(),
         environment: vec![("AGENT_MEMORY_HOME", home.into())],
@@ -55,7 +61,7 @@ pub async fn run(invocation: Invocation) -> Result<Outcome> {
     };
     let mut command = Command::new(program);
     command
-        .args(["claude-code", &invocation.event])
+        .args([invocation.agent.as_deref().unwrap_or(CLAUDE_CODE), &invocation.event])
         .env_clear()
         .envs(invocation.environment)
         .stdin(Stdio::piped())

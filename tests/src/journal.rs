@@ -1,8 +1,12 @@
 //! Reads the journal's tables, past all our own code, so that the tests see what really lies there.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, FromRow, PgPool, Row};
+
+use crate::wait;
 
 /// The journal of one test's database.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +24,7 @@ pub struct Session {
     pub end_reason: Option<String>,
     pub source: Option<String>,
     pub branch: Option<String>,
+    pub model: Option<String>,
 }
 
 #[derive(Debug, PartialEq, FromRow)]
@@ -56,7 +61,7 @@ impl<'a> Journal<'a> {
     }
 
     pub async fn sessions(self) -> Result<Vec<Session>> {
-        let query = "select s.id, agent, external_id, p.name as project, status, end_reason, source, branch
+        let query = "select s.id, agent, external_id, p.name as project, status, end_reason, source, branch, model
                      from mem_sessions s join mem_projects p on p.id = s.project_id order by s.id";
         sqlx::query_as(query).fetch_all(self.pool).await.context("reading the sessions")
     }
@@ -101,6 +106,7 @@ impl<'a> Journal<'a> {
             "mem_sessions",
             "mem_user_prompts",
             "mem_tool_calls",
+            "mem_session_events",
             "mem_observations",
             "mem_search_index",
         ] {
@@ -115,6 +121,28 @@ impl<'a> Journal<'a> {
 
     /// How many rows the tables of the journal hold in all, queue included.
     pub async fn row_count(self) -> Result<i64> {
+        Ok(self.row_counts().await?.values().sum())
+    }
+
+    /// How many rows of what was remembered each table holds. Left out are the queue, whose jobs come and go, and the runs
+    /// of backfills.
+    pub async fn remembered(self) -> Result<BTreeMap<String, i64>> {
+        let mut counts = self.row_counts().await?;
+        counts.retain(|table, _| table != "mem_observation_queue" && table != "mem_backfill_runs");
+        Ok(counts)
+    }
+
+    /// Waits until the server has read the transcripts of all sessions that have ended.
+    pub async fn transcripts_read(self) -> Result<()> {
+        let query = "select count(*) from mem_observation_queue where kind = 'read_transcript'";
+        wait::until("reading the transcripts", async || {
+            let waiting: i64 = sqlx::query_scalar(query).fetch_one(self.pool).await.context("reading the queue")?;
+            Ok((waiting == 0).then_some(()))
+        })
+        .await
+    }
+
+    async fn row_counts(self) -> Result<BTreeMap<String, i64>> {
         let tables = sqlx::query(
             "select tablename from pg_tables where schemaname = 'public' and tablename like 'mem\\_%'
              and tablename <> 'mem_schema_migrations'",
@@ -122,11 +150,12 @@ impl<'a> Journal<'a> {
         .fetch_all(self.pool)
         .await
         .context("listing the journal's tables")?;
-        let mut count = 0;
+        let mut counts = BTreeMap::new();
         for row in tables {
-            let query = format!("select count(*) from {}", row.try_get::<String, _>(0)?);
-            count += sqlx::query_scalar::<_, i64>(AssertSqlSafe(query)).fetch_one(self.pool).await?;
+            let table: String = row.try_get(0)?;
+            let query = AssertSqlSafe(format!("select count(*) from {table}"));
+            counts.insert(table, sqlx::query_scalar::<_, i64>(query).fetch_one(self.pool).await?);
         }
-        Ok(count)
+        Ok(counts)
     }
 }

@@ -3,13 +3,15 @@
 //! What it starts it also ends: processes when their handle is dropped, databases when the test process is gone. The
 //! tests themselves stand in `tests/line`.
 
-pub mod claude;
+pub mod canaries;
+pub mod clients;
 pub mod conversation;
 pub mod database;
 pub mod hook;
 pub mod journal;
 pub mod mcp_client;
 pub mod model;
+pub mod operator;
 pub mod programs;
 pub mod recordings;
 pub mod settings;

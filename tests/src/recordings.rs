@@ -15,17 +15,16 @@ pub struct Recording {
     pub events: Vec<Event>,
 }
 
-/// The recordings of Claude Code: each folder `hooks*` of the recordings' folder.
-pub fn claude_code() -> Result<Vec<Recording>> {
-    let Some(folder) = folder().map(|folder| folder.join("claude-code-2.1.332")).filter(|folder| folder.is_dir())
-    else {
+/// The recordings of that version of a client, `claude-code-2.1.332` say: each folder `hooks*` of its folder.
+pub fn of(client: &str) -> Result<Vec<Recording>> {
+    let Some(folder) = folder().map(|folder| folder.join(client)).filter(|folder| folder.is_dir()) else {
         return Ok(Vec::new());
     };
     let mut recordings = Vec::new();
     for path in sorted(&folder)? {
         let name = file_name(&path);
         if path.is_dir() && name.starts_with("hooks") {
-            recordings.push(Recording { events: read(&path)?, name });
+            recordings.push(Recording { events: read(&path)?, name: format!("{client}/{name}") });
         }
     }
     Ok(recordings)
@@ -62,4 +61,36 @@ fn sorted(folder: &Path) -> Result<Vec<PathBuf>> {
 
 fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The recorded transcripts of every client, wherever below the folder they lie.
+pub fn transcripts() -> Result<Vec<PathBuf>> {
+    let Some(folder) = folder().filter(|folder| folder.is_dir()) else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    let mut folders = vec![folder];
+    while let Some(folder) = folders.pop() {
+        for path in sorted(&folder)? {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "jsonl") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The transcript that a client kept of a recorded session, and those of its subagents.
+pub fn transcripts_of(recording: &Recording) -> Result<Vec<PathBuf>> {
+    let suffix = recording.name.strip_prefix("hooks").unwrap_or_default();
+    let wanted = format!("transcript{suffix}.jsonl");
+    let has_subagents = suffix.contains("subagent");
+    let mut found = transcripts()?;
+    found.retain(|path| {
+        let of_client = path.components().any(|part| part.as_os_str() == "claude-code-2.1.332");
+        let of_subagent = path.parent().is_some_and(|parent| parent.ends_with("subagents"));
+        of_client && (file_name(path) == wanted || has_subagents && of_subagent)
+    });
+    Ok(found)
 }

@@ -26,6 +26,7 @@ pub struct Stack {
     token: String,
     client: reqwest::Client,
     server: Option<Child>,
+    environment: Vec<(&'static str, String)>,
     /// Last: the folder goes after the server that writes into it.
     folder: TempDir,
 }
@@ -56,7 +57,7 @@ impl Stack {
         write_secret(&home.address_file(), &address.to_string())?;
         write_secret(&home.database_url_file(), database.url())?;
         let client = reqwest::Client::builder().no_proxy().timeout(wait::PATIENCE).build()?;
-        Ok(Self { database, home, address, token, client, server: None, folder })
+        Ok(Self { database, home, address, token, client, server: None, environment: Vec::new(), folder })
     }
 
     pub fn home(&self) -> &Home {
@@ -86,6 +87,11 @@ impl Stack {
         let destination = self.home.bin().join(program.file_name().context("a program without a name")?);
         programs::place(program, &destination)?;
         Ok(destination)
+    }
+
+    /// Sets a variable for servers that are started from now on.
+    pub fn set(&mut self, name: &'static str, value: &str) {
+        self.environment.push((name, value.to_owned()));
     }
 
     /// Starts the server on this installation's port and waits until it takes events.
@@ -122,6 +128,7 @@ impl Stack {
         Command::new(programs::server().await?)
             .env_clear()
             .env("AGENT_MEMORY_HOME", self.home.root())
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(output.try_clone().context("sharing the file for the server's output")?)
             .stderr(output)
@@ -188,14 +195,28 @@ impl Stack {
         request.body(event.json()).send().await.context("posting an event")
     }
 
-    /// Hands an event to the real hook program.
+    /// Hands an event of Claude Code to the real hook program.
     pub async fn hook(&self, event: &Event) -> Result<hook::Outcome> {
-        hook::send(self.home.root(), event).await
+        self.hook_of(hook::CLAUDE_CODE, event).await
+    }
+
+    /// The same for an event of that agent.
+    pub async fn hook_of(&self, agent: &str, event: &Event) -> Result<hook::Outcome> {
+        hook::send(self.home.root(), agent, event).await
     }
 
     /// The files that wait in the spool, in the order of their names.
     pub fn spooled(&self) -> Result<Vec<PathBuf>> {
         json_files(&self.home.spool())
+    }
+
+    /// The names of the events that wait in the spool, in the order in which the server will take them.
+    pub fn spooled_events(&self) -> Result<Vec<String>> {
+        let name = |path: PathBuf| -> Result<String> {
+            let envelope: Value = serde_json::from_slice(&std::fs::read(path)?)?;
+            Ok(envelope["event"].as_str().unwrap_or_default().to_owned())
+        };
+        self.spooled()?.into_iter().map(name).collect()
     }
 
     pub fn rejected(&self) -> Result<Vec<PathBuf>> {

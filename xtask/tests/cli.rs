@@ -32,6 +32,10 @@ impl Operator {
             .env("AGENT_MEMORY_HOME", self.home())
             .env("HOME", self.folder.path())
             .env_remove("CLAUDE_CONFIG_DIR")
+            .env_remove("CODEX_HOME")
+            .env_remove("COPILOT_HOME")
+            .env_remove("GEMINI_CLI_HOME")
+            .env_remove("XDG_CONFIG_HOME")
             .env_remove("AGENT_MEMORY_DATABASE_URL")
             .stdin(std::process::Stdio::null())
             .output()
@@ -39,6 +43,23 @@ impl Operator {
             .expect("the program was built beside this test");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Told { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    }
+
+    /// As if `up` had installed the two programs that agents start.
+    fn install(&self) {
+        let bin = self.home().join("bin");
+        std::fs::create_dir_all(&bin).expect("the folder is the test's own");
+        for program in ["agent-memory-hook", "agent-memory-mcp"] {
+            std::fs::write(bin.join(format!("{program}{}", std::env::consts::EXE_SUFFIX)), "")
+                .expect("the folder is there");
+        }
+    }
+
+    fn write(&self, path: &str, text: &str) -> std::path::PathBuf {
+        let path = self.folder.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("it is in a folder")).expect("the folder is the test's own");
+        std::fs::write(&path, text).expect("the folder is there");
+        path
     }
 }
 
@@ -111,4 +132,51 @@ async fn register_refuses_to_name_programs_that_are_not_installed() {
     assert_eq!(told.code, Some(1));
     assert!(told.stderr.contains("agent-memory-hook") && told.stderr.contains("cargo xtask up"), "{}", told.stderr);
     assert!(!operator.folder.path().join(".claude").exists());
+}
+
+#[tokio::test]
+async fn one_agents_broken_settings_keep_no_other_from_being_registered() {
+    let operator = Operator::new();
+    operator.install();
+    let broken = operator.write(".codex/config.toml", "model = \n");
+    let gemini = operator.write(".gemini/settings.json", "{}");
+    let told = operator.runs(&["register"]).await;
+    assert_eq!(told.code, Some(1), "{}", told.stderr);
+    assert!(told.stderr.contains("config.toml` is not valid TOML and was left as it is"), "{}", told.stderr);
+    assert!(told.stderr.contains("1 of 2 agents could not be seen to: Codex"), "{}", told.stderr);
+    assert_eq!(std::fs::read_to_string(broken).unwrap(), "model = \n");
+    assert!(!operator.folder.path().join(".codex/hooks.json").exists());
+    assert!(std::fs::read_to_string(&gemini).unwrap().contains("agent-memory-hook"));
+
+    let told = operator.runs(&["unregister", "gemini"]).await;
+    assert_eq!((told.code, std::fs::read_to_string(gemini).unwrap().as_str()), (Some(0), "{}"));
+}
+
+#[tokio::test]
+async fn register_tells_a_script_what_became_of_each_event_of_each_agent() {
+    let operator = Operator::new();
+    operator.install();
+    let told = operator.runs(&["register", "--agents", "codex,claude", "--json"]).await;
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    let report: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
+    assert_eq!((&report[0]["agent"], &report[1]["agent"]), (&"claude".into(), &"codex".into()));
+    let codex = &report[1];
+    assert_eq!(codex["files"][0]["items"][0], serde_json::json!({"name": "SessionStart", "outcome": "added"}));
+    assert_eq!(codex["unavailable"][0]["name"], "PostToolUseFailure");
+    assert!(codex["remarks"][0].as_str().unwrap().contains("/hooks"), "{codex}");
+    assert_eq!(told.stdout.matches("\"agent\"").count(), 2, "{}", told.stdout);
+
+    let told = operator.runs(&["unregister", "--json"]).await;
+    let report: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
+    assert_eq!(report.as_array().unwrap().len(), 2, "{report}");
+    assert!(!operator.folder.path().join(".codex").exists());
+}
+
+#[tokio::test]
+async fn register_without_any_agent_says_how_to_name_one() {
+    let operator = Operator::new();
+    operator.install();
+    let told = operator.runs(&["register"]).await;
+    assert_eq!(told.code, Some(1));
+    assert!(told.stderr.contains("hint: name one"), "{}", told.stderr);
 }

@@ -8,6 +8,7 @@ mod config;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 /// A file such as `HEAD` holds one line.
 const MAX_LINE_FILE_BYTES: u64 = 4 * 1024;
@@ -30,6 +31,17 @@ pub(crate) struct Repository {
     pub(crate) branch: Option<String>,
     /// `None` before the first commit.
     pub(crate) head: Option<String>,
+    /// Whether this working tree is one more beside the repository's own.
+    pub(crate) is_worktree: bool,
+    pub(crate) instance: Instance,
+}
+
+/// What tells a repository from another one at the same place, and the same one at another place: facts of its file
+/// `description`, which Git writes when it makes the repository and then never again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Instance {
+    pub(crate) created_at_us: Option<u64>,
+    pub(crate) inode: Option<u64>,
 }
 
 impl Repository {
@@ -41,11 +53,12 @@ impl Repository {
     fn at(root: &Path) -> Option<Self> {
         let git_dir = git_dir_of(root)?;
         let head_line = read_line(&git_dir.join("HEAD"))?;
-        let common_dir = common_dir_of(&git_dir);
+        let (common_dir, is_worktree) = common_dir_of(&git_dir);
         let (branch, head) = resolve(&head_line, &common_dir);
         let remote_url =
             read_bounded(&common_dir.join("config"), MAX_CONFIG_BYTES).and_then(|text| config::remote_url(&text));
-        Some(Self { root: root.to_owned(), common_dir, remote_url, branch, head })
+        let instance = Instance::of(&common_dir);
+        Some(Self { root: root.to_owned(), common_dir, remote_url, branch, head, is_worktree, instance })
     }
 }
 
@@ -60,13 +73,33 @@ fn git_dir_of(root: &Path) -> Option<PathBuf> {
     Some(root.join(line.strip_prefix("gitdir:")?.trim()))
 }
 
-/// The folder with references and config. Resolved, because it is what tells that two worktrees are one repository.
-fn common_dir_of(git_dir: &Path) -> PathBuf {
-    let common_dir = match read_line(&git_dir.join("commondir")) {
-        Some(line) => git_dir.join(line),
-        None => git_dir.to_owned(),
+/// The folder with references and config, and whether it is another than that of this working tree. Resolved, because it is
+/// what tells that two worktrees are one repository.
+fn common_dir_of(git_dir: &Path) -> (PathBuf, bool) {
+    let (common_dir, is_worktree) = match read_line(&git_dir.join("commondir")) {
+        Some(line) => (git_dir.join(line), true),
+        None => (git_dir.to_owned(), false),
     };
-    std::fs::canonicalize(&common_dir).map(without_verbatim_prefix).unwrap_or(common_dir)
+    (std::fs::canonicalize(&common_dir).map(without_verbatim_prefix).unwrap_or(common_dir), is_worktree)
+}
+
+impl Instance {
+    fn of(common_dir: &Path) -> Self {
+        let Ok(file) = std::fs::metadata(common_dir.join("description")) else { return Self::default() };
+        let since = file.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        Self { created_at_us: since.and_then(|since| u64::try_from(since.as_micros()).ok()), inode: inode_of(&file) }
+    }
+}
+
+#[cfg(unix)]
+fn inode_of(file: &std::fs::Metadata) -> Option<u64> {
+    // What the database keeps it in has a sign.
+    Some(std::os::unix::fs::MetadataExt::ino(file)).filter(|inode| i64::try_from(*inode).is_ok())
+}
+
+#[cfg(not(unix))]
+fn inode_of(_file: &std::fs::Metadata) -> Option<u64> {
+    None
 }
 
 /// Windows resolves a path to a form that no other program writes.

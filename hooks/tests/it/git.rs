@@ -43,7 +43,8 @@ fn knows_a_worktree_as_the_same_repository_on_another_branch() {
     git(repository.path(), &["worktree", "add", "--quiet", "-b", "feature/one", worktree.to_str().unwrap()]);
     git(&worktree, &["commit", "--quiet", "--allow-empty", "-m", "second"]);
     assert_ne!(git(&worktree, &["rev-parse", "HEAD"]), git(repository.path(), &["rev-parse", "HEAD"]));
-    let expected = Expected { branch: Some("feature/one"), remote_url: Some(REMOTE), ..at(&worktree) };
+    let expected =
+        Expected { branch: Some("feature/one"), remote_url: Some(REMOTE), is_worktree: true, ..at(&worktree) };
     check(&worktree, &expected);
     assert_eq!(expected.common_dir, repository.path().join(".git").to_str().unwrap());
 }
@@ -83,6 +84,7 @@ struct Expected<'a> {
     remote_url: Option<&'a str>,
     branch: Option<&'a str>,
     head: Option<String>,
+    is_worktree: bool,
 }
 
 /// What `git` itself says there, on `main` and without a remote.
@@ -94,6 +96,7 @@ fn at<'a>(folder: &Path) -> Expected<'a> {
         remote_url: None,
         branch: Some("main"),
         head: has_commit.then(|| git(folder, &["rev-parse", "HEAD"])),
+        is_worktree: false,
     }
 }
 
@@ -101,15 +104,55 @@ fn at<'a>(folder: &Path) -> Expected<'a> {
 fn check(folder: &Path, expected: &Expected<'_>) {
     let quoted = |text: Option<&str>| text.map_or("null".to_owned(), |text| format!(r#""{text}""#));
     let json = format!(
-        r#","git":{{"root":"{}","common_dir":"{}","remote_url":{},"branch":{},"head":{}}},"#,
+        r#","git":{{"root":"{}","common_dir":"{}","remote_url":{},"branch":{},"head":{},"worktree":{}{}}},"#,
         expected.root,
         expected.common_dir,
         quoted(expected.remote_url),
         quoted(expected.branch),
         quoted(expected.head.as_deref()),
+        expected.is_worktree,
+        instance_of(Path::new(&expected.common_dir)),
     );
     let envelope = envelope_from(folder);
     assert!(envelope.contains(&json), "{json}\n{envelope}");
+}
+
+/// When the repository was made, and its number on the disk.
+#[cfg(unix)]
+fn instance_of(common_dir: &Path) -> String {
+    use std::os::unix::fs::MetadataExt;
+    let file = std::fs::metadata(common_dir.join("description")).unwrap();
+    format!(r#","created_at_us":{},"inode":{}"#, file.mtime() * 1_000_000 + file.mtime_nsec() / 1_000, file.ino())
+}
+
+#[test]
+fn knows_when_there_is_no_telling_which_repository_it_is() {
+    let repository = repository();
+    std::fs::remove_file(repository.path().join(".git/description")).unwrap();
+    assert!(envelope_from(repository.path()).contains(r#""created_at_us":null,"inode":null"#));
+}
+
+#[test]
+fn sends_nothing_from_a_folder_that_is_excluded() {
+    let repository = repository();
+    let sends = |home: &Folder| {
+        let mut command = hook();
+        command
+            .env("AGENT_MEMORY_HOME", home.path())
+            .args(["claude-code", "PostToolUse"])
+            .current_dir(repository.path());
+        run(&mut command, PAYLOAD.as_bytes());
+        std::fs::read_dir(home.path().join("spool")).is_ok_and(|mut files| files.next().is_some())
+    };
+    assert!(sends(&Folder::home_without_server()));
+    for list in [repository.path().to_str().unwrap(), "remote:https://example.com/acme/widgets"] {
+        let home = Folder::home_without_server();
+        std::fs::create_dir(home.path().join("config")).unwrap();
+        home.write("config/exclude", list);
+        assert!(!sends(&home), "{list}");
+    }
+    repository.write(".agent-memory.toml", "# ours alone\ncapture = false\n");
+    assert!(!sends(&Folder::home_without_server()));
 }
 
 fn envelope_from(folder: &Path) -> String {

@@ -3,12 +3,14 @@
 //! An agent's bare JSON (an agent that posts its hooks by itself) is put into an envelope of our own, so that everything
 //! behind this file sees one form.
 
-use chrono::{DateTime, Utc};
+use std::borrow::Cow;
+
+use chrono::{DateTime, Datelike as _, Utc};
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::{Agent, UnknownAgent, lenient, text};
-use crate::project::GitCheckout;
+use crate::project::{GitCheckout, Instance};
 
 /// The namespace of ids that are derived from an event's bytes.
 const BARE_EVENT_NAMESPACE: Uuid = Uuid::from_u128(0x6b0c_5c0a_9d1e_4a8e_8f6d_3377_0000_0001);
@@ -64,10 +66,11 @@ impl Envelope {
         }
         let occurred_at_us =
             lenient::integer(&value, "occurred_at_us").ok_or(EnvelopeError::Member("occurred_at_us"))?;
-        let occurred_at =
-            DateTime::from_timestamp_micros(occurred_at_us).ok_or(EnvelopeError::Member("occurred_at_us"))?;
+        let occurred_at = DateTime::from_timestamp_micros(occurred_at_us)
+            .filter(|at| (1970..10_000).contains(&at.year()))
+            .ok_or(EnvelopeError::Member("occurred_at_us"))?;
         let event = lenient::string(&value, "event");
-        let cwd = lenient::string(&value, "cwd");
+        let cwd = lenient::path(&value, "cwd");
         let git = value.get("git").and_then(GitCheckout::from_wire);
         let payload = lenient::take(&mut value, "payload").ok_or(EnvelopeError::Member("payload"))?;
         if !payload.is_object() {
@@ -86,26 +89,38 @@ impl Envelope {
     fn around_bare(payload: Value, body: &[u8], agent: Agent, now: DateTime<Utc>) -> Self {
         let minute = (now.timestamp() / 60).to_le_bytes();
         let event_id = Uuid::new_v5(&BARE_EVENT_NAMESPACE, &[&minute, body].concat());
-        let cwd = lenient::string(&payload, "cwd");
+        let cwd = lenient::path(&payload, "cwd");
         Self { event_id, agent, event: None, occurred_at: now, cwd, git: None, payload }
     }
 }
 
 impl GitCheckout {
     fn from_wire(git: &Value) -> Option<Self> {
-        let root = lenient::string(git, "root")?;
-        let common_dir = lenient::string(git, "common_dir").unwrap_or_else(|| format!("{root}/.git"));
-        let [remote_url, branch, head] = ["remote_url", "branch", "head"].map(|name| lenient::string(git, name));
-        Some(Self { root, common_dir, remote_url, branch, head })
+        const MAX_URL_BYTES: usize = 2048;
+        let root = lenient::path(git, "root")?;
+        let common_dir = lenient::path(git, "common_dir").unwrap_or_else(|| format!("{root}/.git"));
+        let remote_url = lenient::string(git, "remote_url").filter(|url| url.len() <= MAX_URL_BYTES);
+        let [branch, head] = ["branch", "head"].map(|name| lenient::id(git, name));
+        // Later members: an older hook does not know them.
+        let is_worktree = git.get("worktree").and_then(Value::as_bool);
+        let [created_at_us, inode] = ["created_at_us", "inode"].map(|name| lenient::integer(git, name));
+        let instance = Instance { created_at_us, inode };
+        Some(Self { root, common_dir, remote_url, branch, head, is_worktree, instance })
     }
 }
 
-/// JSON as agents write it. An agent that cuts a text in the middle of an emoji sends half of it as an escape, which is no
-/// JSON to a strict reader; the half is replaced, so that the rest of the event is kept.
+/// JSON as agents write it: behind a byte-order mark, with bytes that are no UTF-8, or with half an emoji as an escape, which is no
+/// JSON to a strict reader. What is broken is replaced, so that the rest of the event is kept.
 fn parse_json(body: &[u8]) -> Result<Value, serde_json::Error> {
-    serde_json::from_slice(body).or_else(|error| match text::without_lone_surrogates(body) {
-        Some(mended) => serde_json::from_slice(&mended),
-        None => Err(error),
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+    serde_json::from_slice(body).or_else(|error| {
+        let readable = String::from_utf8_lossy(body);
+        let mended = text::without_lone_surrogates(readable.as_bytes());
+        match (mended, readable) {
+            (Some(mended), _) => serde_json::from_slice(&mended),
+            (None, Cow::Owned(readable)) => serde_json::from_str(&readable),
+            (None, Cow::Borrowed(_)) => Err(error),
+        }
     })
 }
 
@@ -161,9 +176,25 @@ mod tests {
     }
 
     #[test]
+    fn keeps_an_event_behind_a_byte_order_mark_or_with_bytes_that_are_no_text() {
+        let body = b"\xef\xbb\xbf{\"session_id\": \"s\", \"prompt\": \"gr\xfc\xdfe\"}";
+        let read = Envelope::parse(body, Some(Agent::ClaudeCode), Utc::now()).unwrap();
+        assert_eq!(read.payload["prompt"], "gr\u{fffd}\u{fffd}e");
+    }
+
+    #[test]
+    fn refuses_a_time_that_no_clock_shows() {
+        for time in [i64::MAX, i64::MIN, -1, 260_000_000_000_000_000] {
+            let mut value = envelope();
+            value["occurred_at_us"] = json!(time);
+            assert!(matches!(parse(&value), Err(EnvelopeError::Member("occurred_at_us"))), "{time}");
+        }
+    }
+
+    #[test]
     fn keeps_what_is_readable_of_a_checkout() {
         let mut value = envelope();
-        value["git"]["branch"] = json!(7);
+        value["git"]["branch"] = json!(["main"]);
         let git = parse(&value).unwrap().git.unwrap();
         assert_eq!((git.root.as_str(), git.branch), ("/w", None));
     }

@@ -1,75 +1,51 @@
 //! What agents send, read into what we keep.
 //!
-//! `envelope` is our hook program's wrapping, `claude_code` one agent's wire format. Reading is total: JSON that we do not
-//! model is [`Reading::Ignored`] with its reason, never an error, because agents add events with every release. What is stored
-//! and how belongs to `store`.
+//! `envelope` is our hook program's wrapping, `detect` finds who really sent the payload, and each agent's wire format is one
+//! file (`claude_code`, `codex`, `gemini_cli`, `cursor`, `copilot_cli`, `vscode`, `opencode`) over what they have in common (`wire`,
+//! `common`). Reading
+//! is total: JSON that we do not model is [`Reading::Ignored`] with its reason, never an error, because agents add events with
+//! every release. What is stored and how belongs to `store`.
 
+mod agent;
+mod binary;
 mod claude_code;
+mod codex;
+mod common;
+mod copilot_cli;
+mod cursor;
+mod derived;
+mod detect;
 mod envelope;
+mod gemini_cli;
+mod happening;
 mod lenient;
+mod metadata;
+mod opencode;
 mod output;
 mod text;
+mod vscode;
+mod wire;
 
-use std::fmt;
-use std::str::FromStr;
+#[cfg(test)]
+mod tests;
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use uuid::Uuid;
 
+pub use agent::{Agent, UnknownAgent};
 pub use envelope::{Envelope, EnvelopeError};
-pub(crate) use text::bounded_id;
-pub use text::{Capped, MAX_INPUT_STRING_BYTES, MAX_OUTPUT_BYTES, MAX_PROMPT_BYTES};
+pub use happening::{Happening, HappeningKind};
+pub use metadata::NOT_KEPT;
+pub(crate) use output::of_tool as output_of_tool;
+pub use text::{
+    Capped, MAX_FILE_TEXT_BYTES, MAX_INPUT_STRING_BYTES, MAX_OUTPUT_BYTES, MAX_PROMPT_BYTES, MAX_WHOLE_OUTPUT_BYTES,
+};
+pub(crate) use text::{bounded_id, cap_input, without_lone_surrogates, without_nul};
+use wire::Wire;
 
 use crate::ids::BackfillRunId;
 use crate::project::Checkout;
-
-/// A coding agent whose events we can read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Agent {
-    ClaudeCode,
-    Codex,
-    GeminiCli,
-    Cursor,
-    CopilotCli,
-    VsCode,
-    OpenCode,
-}
-
-impl Agent {
-    pub const ALL: [Self; 7] =
-        [Self::ClaudeCode, Self::Codex, Self::GeminiCli, Self::Cursor, Self::CopilotCli, Self::VsCode, Self::OpenCode];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "claude-code",
-            Self::Codex => "codex",
-            Self::GeminiCli => "gemini-cli",
-            Self::Cursor => "cursor",
-            Self::CopilotCli => "copilot-cli",
-            Self::VsCode => "vscode",
-            Self::OpenCode => "opencode",
-        }
-    }
-}
-
-impl fmt::Display for Agent {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.as_str())
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("`{0}` is no agent that is known here: expected {known}", known = Agent::ALL.map(Agent::as_str).join(", "))]
-pub struct UnknownAgent(String);
-
-impl FromStr for Agent {
-    type Err = UnknownAgent;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|agent| agent.as_str() == text).ok_or_else(|| UnknownAgent(text.to_owned()))
-    }
-}
 
 /// One event as we keep it.
 #[derive(Debug, Clone, PartialEq)]
@@ -163,47 +139,6 @@ pub struct ToolCall {
     pub truncated_at_bytes: Option<i64>,
 }
 
-/// Something in a session that is no prompt and no call.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Happening {
-    /// The same however we learn of it: `compacted:<digest of the summary>`, `subagent_ended:<agent id>`.
-    pub key: String,
-    pub kind: HappeningKind,
-    pub prompt_id: Option<String>,
-    /// What it is about: a subagent's id, a command's name, a folder.
-    pub subject: Option<String>,
-    /// The summary, the subagent's answer, the error.
-    pub text: Option<Capped>,
-    pub details: Value,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HappeningKind {
-    Compacted,
-    SubagentStarted,
-    SubagentEnded,
-    TurnFailed,
-    PromptExpanded,
-    FolderChanged,
-    PermissionDenied,
-    Noticed,
-}
-
-impl HappeningKind {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Compacted => "compacted",
-            Self::SubagentStarted => "subagent_started",
-            Self::SubagentEnded => "subagent_ended",
-            Self::TurnFailed => "turn_failed",
-            Self::PromptExpanded => "prompt_expanded",
-            Self::FolderChanged => "folder_changed",
-            Self::PermissionDenied => "permission_denied",
-            Self::Noticed => "noticed",
-        }
-    }
-}
-
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     Succeeded,
@@ -233,11 +168,22 @@ pub enum Reading {
 
 /// Reads one event, whoever sent it.
 pub fn read(envelope: Envelope) -> Reading {
-    match envelope.agent {
-        Agent::ClaudeCode => claude_code::read(envelope),
-        _ => Reading::Ignored {
-            event: envelope.event.unwrap_or_default(),
-            reason: "its agent's events are not read yet",
-        },
+    let agent = detect::sender(&envelope);
+    let mut wire = match Wire::open(envelope, agent) {
+        Ok(wire) => wire,
+        Err(ignored) => return ignored,
+    };
+    let kind = match agent {
+        Agent::ClaudeCode => claude_code::read(&mut wire),
+        Agent::Codex => codex::read(&mut wire),
+        Agent::GeminiCli => gemini_cli::read(&mut wire),
+        Agent::Cursor => cursor::read(&mut wire),
+        Agent::CopilotCli => copilot_cli::read(&mut wire),
+        Agent::VsCode => vscode::read(&mut wire),
+        Agent::OpenCode => opencode::read(&mut wire),
+    };
+    match kind {
+        Ok(kind) => Reading::Kept(Box::new(wire.close(kind))),
+        Err(reason) => wire.ignored(reason),
     }
 }

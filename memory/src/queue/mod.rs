@@ -1,6 +1,7 @@
 //! A job queue in one table: enqueue in the caller's transaction, claim under a lease, complete, or fail with back-off until
 //! the job is dead. It knows nothing about what the jobs do.
 
+mod inspect;
 mod listen;
 mod worker;
 
@@ -8,10 +9,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sqlx::PgConnection;
+use sqlx::postgres::types::PgInterval;
 
 use crate::ids::JobId;
 use crate::store::Db;
 
+pub use inspect::{DeadJobs, KindState, Reach, Selection, dead, drop_jobs, kinds, retry};
 pub use worker::{Handler, Outcome, Worker};
 
 /// How long a claimed job belongs to its worker; then another may take it. Longer than the slowest batch.
@@ -31,12 +34,18 @@ pub struct NewJob {
     kind: &'static str,
     payload: Value,
     dedupe_key: Option<String>,
+    delay: Duration,
 }
 
 impl NewJob {
     /// A job that is not enqueued again while one with the same key still waits.
     pub fn once(kind: &'static str, payload: Value, key: String) -> Self {
-        Self { kind, payload, dedupe_key: Some(key) }
+        Self { kind, payload, dedupe_key: Some(key), delay: Duration::ZERO }
+    }
+
+    /// The same job, not before that time has passed.
+    pub fn after(self, delay: Duration) -> Self {
+        Self { delay, ..self }
     }
 }
 
@@ -55,13 +64,16 @@ pub async fn enqueue(connection: &mut PgConnection, jobs: &[NewJob]) -> Result<(
     let kinds: Vec<_> = jobs.iter().map(|job| job.kind.to_owned()).collect();
     let payloads: Vec<_> = jobs.iter().map(|job| job.payload.clone()).collect();
     let keys: Vec<_> = jobs.iter().map(|job| job.dedupe_key.clone()).collect();
+    let delays_us: Vec<_> = jobs.iter().map(|job| job.delay.as_micros() as i64).collect();
     sqlx::query!(
-        "insert into mem_observation_queue (kind, payload, dedupe_key)
-         select kind, payload, dedupe_key from unnest($1::text[], $2::jsonb[], $3::text[]) as new (kind, payload, dedupe_key)
+        "insert into mem_observation_queue (kind, payload, dedupe_key, run_after)
+         select kind, payload, dedupe_key, now() + delay_us * interval '1 microsecond'
+         from unnest($1::text[], $2::jsonb[], $3::text[], $4::bigint[]) as new (kind, payload, dedupe_key, delay_us)
          on conflict (kind, dedupe_key) where status = 'pending' do update set payload = excluded.payload",
         &kinds,
         &payloads,
         &keys as &[Option<String>],
+        &delays_us,
     )
     .execute(connection)
     .await?;
@@ -72,7 +84,7 @@ pub async fn enqueue(connection: &mut PgConnection, jobs: &[NewJob]) -> Result<(
 async fn bury_lost(db: &Db, kind: &str) -> Result<(), QueueError> {
     sqlx::query!(
         "update mem_observation_queue
-         set status = 'dead', locked_until = null, locked_by = null, last_error = 'its worker did not come back'
+         set status = 'dead', locked_until = null, locked_by = null, last_error = 'its worker did not come back' || coalesce('; before that: ' || last_error, '')
          where kind = $1 and status = 'pending' and attempts >= $2 and locked_until < now()",
         kind,
         MAX_ATTEMPTS,
@@ -101,7 +113,7 @@ async fn claim(db: &Db, worker: &str, kind: &str, limit: i64) -> Result<Vec<Job>
         worker,
         kind,
         limit,
-        sqlx::postgres::types::PgInterval::try_from(LEASE).expect("a lease is whole microseconds"),
+        PgInterval::try_from(LEASE).expect("a lease is whole microseconds"),
     )
     .fetch_all(db)
     .await?;
@@ -116,14 +128,15 @@ async fn complete(db: &Db, worker: &str, ids: &[JobId]) -> Result<(), QueueError
     Ok(())
 }
 
-/// Gives jobs back: to be tried again after a pause that doubles with each attempt, or as dead after [`MAX_ATTEMPTS`].
+/// Gives jobs back: to be tried again after a pause that doubles with each attempt, or as dead after [`MAX_ATTEMPTS`]. The pause is
+/// up to a quarter longer or shorter, so that what failed together does not come back together.
 async fn fail(db: &Db, worker: &str, ids: &[JobId], error: &str) -> Result<(), QueueError> {
     let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
     sqlx::query!(
         "update mem_observation_queue
          set locked_until = null, locked_by = null, last_error = $3,
              status = case when attempts >= $4 then 'dead' else 'pending' end,
-             run_after = now() + least(interval '1 hour', interval '1 second' * power(2, least(attempts, 12)))
+             run_after = now() + (0.75 + random() / 2) * least(interval '1 hour', interval '1 second' * power(2, least(attempts, 12)))
          where id = any($1) and locked_by = $2",
         &ids,
         worker,

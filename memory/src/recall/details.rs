@@ -95,12 +95,13 @@ async fn calls(connection: &mut PgConnection, rows: &[i64]) -> Result<Vec<Detail
     let rows = sqlx::query!(
         r#"select call.id as "id!", call.tool_name as "tool_name!", call.input as "input!", call.output_preview,
                   call.success as "success!", call.error, call.duration_ms, call.occurred_at as "occurred_at!",
-                  call.truncated_at_bytes, prompt.prompt as "prompt?", session.agent as "agent!",
+                  call.truncated_at_bytes, output.body as "output?", prompt.prompt as "prompt?", session.agent as "agent!",
                   session.external_id as "external_id!", session.branch, project.name as "project!"
            from mem_tool_calls call
            join mem_sessions session on session.id = call.session_id
            join mem_projects project on project.id = session.project_id
            left join mem_user_prompts prompt on prompt.id = call.prev_user_prompt_id
+           left join mem_outputs output on output.content_hash = call.output_hash
            where call.id = any($1)"#,
         rows,
     )
@@ -112,11 +113,14 @@ async fn calls(connection: &mut PgConnection, rows: &[i64]) -> Result<Vec<Detail
             agent: Some(row.agent),
             session: Some(row.external_id),
             branch: row.branch,
-            text: row.output_preview,
+            // Nothing of what was cut is missing where the whole of it is here.
+            truncated_at_bytes: row
+                .truncated_at_bytes
+                .filter(|cut| row.output.as_ref().is_none_or(|output| (output.len() as i64) < *cut)),
+            text: row.output.or(row.output_preview),
             prompt: row.prompt,
             error: row.error,
             duration_ms: row.duration_ms,
-            truncated_at_bytes: row.truncated_at_bytes,
             input: Some(row.input.clone()),
             ..Details::of(Line {
                 id: DocumentId { kind: DocumentKind::Call, row: row.id },

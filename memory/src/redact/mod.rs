@@ -1,52 +1,66 @@
-//! What is never kept: parts that a person marked `<private>`.
+//! What is never kept: secrets by their shape or by their name, and parts that a person marked `<private>`.
+//!
+//! `rules.toml` says what secrets look like, `redactor` finds them in a text, `json` in a value. A text is read once for the
+//! keywords of all rules; only where one stands is anything else done. What was found is replaced by [`PRIVATE_MARK`] or by
+//! a placeholder such as `‹redacted:aws-access-key›`, neither of which is ever matched again. When text is cleaned is the
+//! caller's business; it must be before anything is cut, for half a secret has lost its shape.
+
+mod assignment;
+mod entropy;
+mod gitleaks;
+mod json;
+mod names;
+mod private;
+mod redactor;
+mod rule;
+mod rules;
+mod value;
 
 use std::borrow::Cow;
+use std::path::Path;
+use std::sync::OnceLock;
 
-const OPEN: &str = "<private>";
-const CLOSE: &str = "</private>";
+use serde_json::Value;
+
+use redactor::Redactor;
+pub use rule::RulesError;
 
 /// What stands where a private part was.
 pub const PRIVATE_MARK: &str = "‹private›";
 
-/// Cuts private parts out of a text; one that is never closed reaches to the end.
+/// How the placeholder of a secret begins; its rule's id and `›` follow.
+const SECRET_MARK: &str = "‹redacted:";
+
+static INSTALLED: OnceLock<Redactor> = OnceLock::new();
+
+/// Adds the rules of a file in gitleaks' format to the built-in ones, for this whole process. To be called once, before
+/// anything is cleaned.
+pub fn install(user_rules: &Path) -> Result<(), RulesError> {
+    let redactor = Redactor::with(gitleaks::read(user_rules)?);
+    INSTALLED.set(redactor).map_err(|_| RulesError::TooLate { path: user_rules.to_owned() })
+}
+
+/// Takes secrets and private parts out of a text. Cleaning twice changes nothing.
 pub fn clean(text: &str) -> Cow<'_, str> {
-    if find(text, OPEN).is_none() {
-        return Cow::Borrowed(text);
-    }
-    let mut rest = text;
-    let mut out = String::with_capacity(text.len());
-    while let Some(start) = find(rest, OPEN) {
-        out.push_str(&rest[..start]);
-        out.push_str(PRIVATE_MARK);
-        let inside = &rest[start + OPEN.len()..];
-        rest = find(inside, CLOSE).map_or("", |end| &inside[end + CLOSE.len()..]);
-    }
-    out.push_str(rest);
-    Cow::Owned(out)
+    installed().clean(text)
 }
 
-/// Like `str::find`, whatever the case of the mark's letters.
-fn find(text: &str, mark: &str) -> Option<usize> {
-    let mark = mark.as_bytes();
-    text.as_bytes().windows(mark.len()).position(|window| window.eq_ignore_ascii_case(mark))
+/// The same in every string of a value, names of members included. A member whose name says that it is secret loses its value
+/// whatever that looks like. Objects and arrays keep their members and items.
+pub fn clean_json(value: &mut Value) {
+    json::clean(installed(), value);
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// How many keywords of the rules stand in a text: the part of [`clean`] that every text pays, for comparing with the whole.
+pub fn scan_keywords(text: &str) -> usize {
+    installed().hits(text).count()
+}
 
-    #[test]
-    fn cuts_every_private_part() {
-        assert_eq!(clean("a <private>b</private> c <PRIVATE>d</Private>e"), "a ‹private› c ‹private›e");
-    }
+fn installed() -> &'static Redactor {
+    INSTALLED.get_or_init(|| Redactor::with(gitleaks::UserRules::default()))
+}
 
-    #[test]
-    fn an_unclosed_private_part_reaches_to_the_end() {
-        assert_eq!(clean("a <private>b c"), "a ‹private›");
-    }
-
-    #[test]
-    fn leaves_other_text_alone() {
-        assert_eq!(clean("a < b > c"), "a < b > c");
-    }
+/// Whether something was taken out of this text before.
+fn has_mark(text: &str) -> bool {
+    text.contains(SECRET_MARK) || text.contains(PRIVATE_MARK)
 }

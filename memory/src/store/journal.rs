@@ -2,6 +2,7 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -11,11 +12,14 @@ use super::{StoreError, documents, projects, prompts, session_events, sessions, 
 use crate::analyze;
 use crate::event::{Event, EventKind, Key, Origin, Outcome, ToolCall};
 use crate::ids::{DocumentId, DocumentKind, ProjectId, SessionId};
-use crate::project::ProjectIdentity;
+use crate::project::{Checkout, ProjectIdentity, ProjectPolicy};
 use crate::queue::{self, NewJob};
 
 /// The queue's name for reading the transcript of a session that has ended.
 pub const READ_TRANSCRIPT: &str = "read_transcript";
+
+/// An agent writes its last lines after the hook of its end.
+const TRANSCRIPT_DELAY: Duration = Duration::from_secs(2);
 
 /// What became of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,24 +34,63 @@ pub enum Recorded {
 /// Projects by identity, so that not every event asks for its own again. Clear it when a transaction fails: a project that
 /// was made in it is gone.
 #[derive(Debug, Default)]
-pub struct ProjectCache(HashMap<ProjectIdentity, ProjectId>);
+pub struct ProjectCache {
+    policy: ProjectPolicy,
+    known: HashMap<ProjectIdentity, (ProjectId, Instant)>,
+    /// The session that a transcript told of last, and its project.
+    told: Option<(String, projects::Resolved)>,
+}
+
+/// A person may merge or split projects while this process runs: what it knows of them is asked for again after this long.
+const PROJECT_FRESHNESS: Duration = Duration::from_secs(1);
 
 impl ProjectCache {
+    pub fn new(policy: ProjectPolicy) -> Self {
+        Self { policy, ..Self::default() }
+    }
+
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.known.clear();
+        self.told = None;
+    }
+
+    /// A session stays with the project in which it was first seen. A transcript is read when its folder may be gone or somebody
+    /// else's, so the session's own project comes first.
+    async fn of_event(
+        &mut self,
+        connection: &mut PgConnection,
+        event: &Event,
+    ) -> Result<projects::Resolved, StoreError> {
+        if event.origin == Origin::Hook {
+            return self.resolve(connection, &event.checkout).await;
+        }
+        let name = format!("{}:{}", event.agent, event.session);
+        if let Some((_, project)) = self.told.as_ref().filter(|(told, _)| *told == name) {
+            return Ok(project.clone());
+        }
+        let project = match sessions::project_of(connection, event.agent.as_str(), &event.session).await? {
+            Some(project) => project,
+            None => self.resolve(connection, &event.checkout).await?,
+        };
+        self.told = Some((name, project.clone()));
+        Ok(project)
     }
 
     async fn resolve(
         &mut self,
         connection: &mut PgConnection,
-        identity: ProjectIdentity,
-    ) -> Result<ProjectId, StoreError> {
-        if let Some(id) = self.0.get(&identity) {
-            return Ok(*id);
+        checkout: &Checkout,
+    ) -> Result<projects::Resolved, StoreError> {
+        let identity = checkout.project(&self.policy);
+        let key = identity.key.clone();
+        if let Some((id, since)) = self.known.get(&identity)
+            && since.elapsed() < PROJECT_FRESHNESS
+        {
+            return Ok(projects::Resolved { id: *id, key });
         }
         let id = projects::resolve(connection, &identity).await?;
-        self.0.insert(identity, id);
-        Ok(id)
+        self.known.insert(identity, (id, Instant::now()));
+        Ok(projects::Resolved { id, key })
     }
 }
 
@@ -79,7 +122,7 @@ async fn touch(
 ) -> Result<Vec<sessions::Session>, StoreError> {
     let mut touches: BTreeMap<(&str, &str), sessions::Touch<'_>> = BTreeMap::new();
     for event in events {
-        let project = projects.resolve(connection, event.checkout.project()).await?;
+        let project = projects.of_event(connection, event).await?;
         touches
             .entry((event.agent.as_str(), &event.session))
             .and_modify(|touch| touch.add(event))
@@ -219,6 +262,9 @@ impl Batch<'_> {
                 if let (Origin::Hook, Key::Given(id)) = (event.origin, key)
                     && prompts::is_another_text(connection, session, id, &prompt.text).await?
                 {
+                    if prompts::is_told_in_turn(connection, session, id, &prompt.text).await? {
+                        return Ok(Recorded::Known);
+                    }
                     own_key = Key::Given(format!("{id}:{}", event.id));
                     row.key = &own_key;
                 }
@@ -234,7 +280,8 @@ impl Batch<'_> {
                     None => prompts::latest(connection, session, when).await?,
                 };
                 let Some(prompt_id) = prompt_id else { return Ok(Recorded::Known) };
-                let Some(id) = prompts::answer(connection, session, &prompt_id, answer, when).await? else {
+                let Some(id) = prompts::answer(connection, session, &prompt_id, answer, (when, event.origin)).await?
+                else {
                     return Ok(Recorded::Known);
                 };
                 self.reindex(at, DocumentKind::Prompt, id.0);
@@ -287,7 +334,7 @@ async fn enqueue_transcript(connection: &mut PgConnection, event: &Event) -> Res
     let (Origin::Hook, Some(path)) = (event.origin, &event.transcript_path) else { return Ok(()) };
     let payload = serde_json::json!({ "agent": event.agent.as_str(), "session": event.session, "path": path });
     let key = format!("{}:{}", event.agent, event.session);
-    queue::enqueue(connection, &[NewJob::once(READ_TRANSCRIPT, payload, key)]).await?;
+    queue::enqueue(connection, &[NewJob::once(READ_TRANSCRIPT, payload, key).after(TRANSCRIPT_DELAY)]).await?;
     Ok(())
 }
 

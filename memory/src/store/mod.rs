@@ -3,15 +3,25 @@
 //! Functions take a connection and do one thing; whoever calls them owns the transaction. `journal` is the way in for
 //! events, `observations` for notes, `documents` for the search index.
 
+mod backfill;
 #[cfg(feature = "bench")]
 pub mod bench;
+#[cfg(feature = "import")]
+mod claude_mem;
 mod connect;
+mod diagnosis;
 mod documents;
+mod imports;
 mod journal;
 mod observations;
 mod outputs;
+mod project_aliases;
+mod project_choices;
+mod project_list;
+mod project_merges;
 mod projects;
 mod prompts;
+pub mod retention;
 mod session_events;
 mod sessions;
 mod stats;
@@ -19,15 +29,24 @@ mod tool_call_columns;
 mod tool_calls;
 mod training;
 
+pub use backfill::{BackfillRun, RolledBack, RunEnd, finish_run, roll_back, runs as backfill_runs, start_run};
+#[cfg(feature = "import")]
+pub use claude_mem::{ClaudeMem, ClaudeMemError};
 pub use connect::{ConnectError, Db, connect, connect_lazily, migrate, schema_version};
+pub use diagnosis::{AgentLinkage, ModelShare, agents, database_bytes, enqueue_stale_documents, models};
 pub(crate) use documents::padded;
 pub use documents::{
     DocumentText, EMBED_DOCUMENT, Embedded, STORED_DIMENSIONS, document_texts, embedding_model, revisions,
     set_embeddings,
 };
+pub use imports::{ImportedNote, NoteKind, import_note};
 pub use journal::{ProjectCache, READ_TRANSCRIPT, Recorded, record};
 pub use observations::{NewObservation, SavedObservation, Source, save as save_observation};
+pub use project_choices::{SplitBy, SplitProject, alias_project, split_project};
+pub use project_list::{ProjectMerge, ProjectOverview, list_project_merges, list_projects};
+pub use project_merges::{MergedProject, UndoneMerge, merge_projects, undo_merge};
 pub use projects::find_by_name as find_project;
+pub(crate) use prompts::QUEUED;
 pub use stats::{Stats, stats};
 pub use training::{TrainableCount, count_trainable};
 
@@ -46,6 +65,29 @@ pub enum StoreError {
     AmbiguousProject { name: String, known: String },
     #[error("`{field}` is empty")]
     Empty { field: &'static str },
+}
+
+/// Why projects could not be changed as a person wished.
+#[derive(Debug, thiserror::Error)]
+pub enum ProjectError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("`{0}` is the same project by both names")]
+    SameProject(String),
+    #[error("there is no merge {0} that could be undone")]
+    UnknownMerge(i64),
+    #[error("`{what}` is none of the places by which `{project}` is known; those are {known}")]
+    UnknownAlias { what: String, project: String, known: String },
+    #[error("`{key}` is what `{project}` is known by first; split the others off instead")]
+    OwnKey { key: String, project: String },
+    #[error("`{key}` belongs to the project `{project}`")]
+    AliasTaken { key: String, project: String },
+}
+
+impl From<sqlx::Error> for ProjectError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Store(error.into())
+    }
 }
 
 impl StoreError {

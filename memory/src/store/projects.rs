@@ -1,38 +1,209 @@
-//! `mem_projects` and the aliases that lead to them.
+//! `mem_projects`: which row a checkout means, also after its remote was renamed, its folder moved or its worktree removed.
+//!
+//! The rules, first match wins: what a person chose; the remote; the same repository under another remote, at another place or
+//! before it had one; else a new project. What was seen is remembered as aliases (`project_aliases`).
 
 use sqlx::PgConnection;
 
 use super::StoreError;
+use super::project_aliases::{self, Known};
 use crate::event::bounded_id;
 use crate::ids::ProjectId;
-use crate::project::ProjectIdentity;
+use crate::project::{Place, ProjectIdentity, RepositoryPlace, normalise_remote};
 
-/// The project's row, made if it is new. An alias wins over a row of its own.
+/// A project's row, and the key under which it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Resolved {
+    pub(super) id: ProjectId,
+    pub(super) key: String,
+}
+
+/// The project's row, made if it is new. An alias wins over a row of its own, and a merged project leads to the one it is in.
 pub(super) async fn resolve(
     connection: &mut PgConnection,
     identity: &ProjectIdentity,
 ) -> Result<ProjectId, StoreError> {
-    let found = sqlx::query_scalar!(
-        r#"select coalesce(
-               (select project_id from mem_project_aliases where identity_key = $1),
-               (select id from mem_projects where identity_key = $1)
-           ) as "id: ProjectId""#,
+    match &identity.place {
+        Place::None => {
+            let known = project_aliases::known(connection, std::slice::from_ref(&identity.key)).await?;
+            match known.first() {
+                Some(known) => Ok(known.project),
+                None => create(connection, identity).await,
+            }
+        }
+        Place::Folder { above } => resolve_folder(connection, identity, above).await,
+        Place::Worktree { root_key } => resolve_worktree(connection, identity, root_key).await,
+        Place::Repository(place) => resolve_repository(connection, identity, place).await,
+    }
+}
+
+/// A folder that is no repository's may lie where one was: then it belongs to the nearest. Projects that are folders themselves
+/// take in nothing below them, else one session in `~/code` would own all of it.
+async fn resolve_folder(
+    connection: &mut PgConnection,
+    identity: &ProjectIdentity,
+    above: &[String],
+) -> Result<ProjectId, StoreError> {
+    let mut keys = above.to_vec();
+    keys.push(identity.key.clone());
+    let known = project_aliases::known(connection, &keys).await?;
+    let nearest = above.iter().find_map(|key| known.iter().find(|known| known.is_alias && known.key == *key));
+    let own = || known.iter().find(|known| known.key == identity.key);
+    match nearest.or_else(own) {
+        Some(known) => Ok(known.project),
+        None => create(connection, identity).await,
+    }
+}
+
+async fn resolve_worktree(
+    connection: &mut PgConnection,
+    identity: &ProjectIdentity,
+    root_key: &String,
+) -> Result<ProjectId, StoreError> {
+    let known = project_aliases::known(connection, &[identity.key.clone(), root_key.clone()]).await?;
+    let find = |key: &String| known.iter().find(|known| known.key == *key);
+    if let Some(chosen) = find(root_key).filter(|known| known.is_chosen) {
+        return Ok(chosen.project);
+    }
+    let project = match find(&identity.key) {
+        Some(known) => known.project,
+        None => create(connection, identity).await?,
+    };
+    if find(root_key).is_none_or(|known| known.project != project) {
+        project_aliases::remember_root(connection, root_key, project).await?;
+    }
+    Ok(project)
+}
+
+async fn resolve_repository(
+    connection: &mut PgConnection,
+    identity: &ProjectIdentity,
+    place: &RepositoryPlace,
+) -> Result<ProjectId, StoreError> {
+    let mut keys = vec![identity.key.clone(), place.common_key.clone(), place.root_key.clone()];
+    keys.extend(place.instance_key.clone());
+    let known = project_aliases::known(connection, &keys).await?;
+    let find = |key: &String| known.iter().find(|known| known.key == *key);
+    let instance = place.instance_key.as_ref().and_then(find);
+    // Another repository may have been here: then what is known of the place is not about this one.
+    let here = find(&place.common_key).filter(|known| match (known.created_at_us, place.instance.created_at_us) {
+        (Some(then), Some(now)) => then == now,
+        _ => true,
+    });
+    let root = find(&place.root_key);
+
+    if let Some(chosen) = root.filter(|known| known.is_chosen) {
+        return Ok(chosen.project);
+    }
+    let chosen = instance.into_iter().chain(here).find(|known| known.is_chosen);
+    let remote = identity.remote_url.as_ref().and_then(|_| find(&identity.key));
+    let project = if let Some(known) = chosen.or(remote) {
+        known.project
+    } else {
+        let kept = match former(connection, place, instance, here, root).await? {
+            Some(former) => keep(connection, identity, &former).await?,
+            None => None,
+        };
+        match kept {
+            Some(project) => project,
+            None => create(connection, identity).await?,
+        }
+    };
+    project_aliases::remember_repository(connection, place, project, &known).await?;
+    Ok(project)
+}
+
+/// The project that a repository had before.
+struct Former {
+    project: ProjectId,
+    how: Trace,
+}
+
+/// How a repository is known to be the same as before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trace {
+    /// By when it was made, at the same place.
+    Proven,
+    /// By when it was made and its number on the disk, at another place.
+    Moved,
+    /// By its place alone: an older hook says no more.
+    Place,
+    /// The folder was worked in before it became a repository.
+    Folder,
+}
+
+async fn former(
+    connection: &mut PgConnection,
+    place: &RepositoryPlace,
+    instance: Option<&Known>,
+    here: Option<&Known>,
+    root: Option<&Known>,
+) -> Result<Option<Former>, StoreError> {
+    if let Some(known) = instance {
+        return Ok(Some(Former { project: known.project, how: Trace::Proven }));
+    }
+    if let Some(known) = here {
+        let is_proven = known.created_at_us.is_some() && place.instance.created_at_us.is_some();
+        let how = if is_proven { Trace::Proven } else { Trace::Place };
+        return Ok(Some(Former { project: known.project, how }));
+    }
+    if let (Some(created_at_us), Some(inode)) = (place.instance.created_at_us, place.instance.inode)
+        && let Some(project) = project_aliases::find_moved(connection, created_at_us, inode).await?
+    {
+        return Ok(Some(Former { project, how: Trace::Moved }));
+    }
+    let folder = root.filter(|known| !known.is_alias && !place.is_worktree);
+    Ok(folder.map(|known| Former { project: known.project, how: Trace::Folder }))
+}
+
+/// Whether the former project is this one, and if so brings its row up to date: the former key becomes an alias.
+async fn keep(
+    connection: &mut PgConnection,
+    identity: &ProjectIdentity,
+    former: &Former,
+) -> Result<Option<ProjectId>, StoreError> {
+    let is_proven = matches!(former.how, Trace::Proven | Trace::Moved);
+    if identity.remote_url.is_none() && former.how != Trace::Folder {
+        if former.how == Trace::Moved {
+            let root = identity.root.as_deref();
+            sqlx::query!("update mem_projects set root = $2 where id = $1", former.project as ProjectId, root)
+                .execute(connection)
+                .await?;
+        }
+        return Ok(Some(former.project));
+    }
+    let id = sqlx::query_scalar!(
+        r#"with former as (
+               select id, identity_key from mem_projects
+               where id = $1 and (remote_url is null or $2)
+                 and not exists (select from mem_projects where identity_key = $3)
+               for update
+           ), kept as (
+               update mem_projects set identity_key = $3, name = $4, remote_url = $5, root = coalesce($6, root)
+               from former where mem_projects.id = former.id
+           )
+           insert into mem_project_aliases (identity_key, project_id) select identity_key, id from former
+           on conflict on constraint mem_project_aliases_pkey do update set project_id = excluded.project_id
+           returning project_id as "id: ProjectId""#,
+        former.project as ProjectId,
+        is_proven,
         identity.key,
+        identity.name,
+        identity.remote_url,
+        identity.root,
     )
-    .fetch_one(&mut *connection)
+    .fetch_optional(connection)
     .await?;
-    if let Some(id) = found {
-        return Ok(id);
-    }
-    if let Some(id) = adopt(connection, identity).await? {
-        return Ok(id);
-    }
-    // Another server may have made it since: then the no-op update returns that row.
+    Ok(id)
+}
+
+/// Another server may have made it since: then the no-op update returns that row.
+async fn create(connection: &mut PgConnection, identity: &ProjectIdentity) -> Result<ProjectId, StoreError> {
     let id = sqlx::query_scalar!(
         r#"insert into mem_projects (identity_key, name, root, remote_url)
            values ($1, $2, $3, $4)
            on conflict on constraint mem_projects_identity_key_unique do update set name = mem_projects.name
-           returning id as "id: ProjectId""#,
+           returning coalesce(merged_into, id) as "id!: ProjectId""#,
         identity.key,
         identity.name,
         identity.root,
@@ -43,41 +214,34 @@ pub(super) async fn resolve(
     Ok(id)
 }
 
-/// A repository that got its remote after it was first seen keeps its row: the former key becomes an alias.
-async fn adopt(connection: &mut PgConnection, identity: &ProjectIdentity) -> Result<Option<ProjectId>, StoreError> {
-    let Some(former_key) = &identity.former_key else { return Ok(None) };
-    let id = sqlx::query_scalar!(
-        r#"with adopted as (
-               update mem_projects set identity_key = $1, name = $3, remote_url = $4 where identity_key = $2 returning id
-           )
-           insert into mem_project_aliases (identity_key, project_id) select $2, id from adopted
-           returning project_id as "id: ProjectId""#,
-        identity.key,
-        former_key,
-        identity.name,
-        identity.remote_url,
-    )
-    .fetch_optional(connection)
-    .await?;
-    Ok(id)
-}
-
-/// Finds projects by what a person would call one: its name, its remote, its key, its folder, or a folder inside it. All
-/// that are called so, or the one whose folder is nearest above.
+/// Finds projects by what a person would call one: its name, its remote in any spelling, its key, its folder or one of its
+/// worktrees, or a folder inside these. All that are called so, or the one whose folder is nearest above.
 pub async fn find_by_name(connection: &mut PgConnection, name: &str) -> Result<Vec<ProjectId>, StoreError> {
     let name = name.trim().trim_end_matches('/');
+    let remote = normalise_remote(name).unwrap_or_else(|| name.to_owned());
     let found = sqlx::query_scalar!(
         r#"with called as (
-               select id from mem_projects
-               where lower(name) = lower($1) or lower(remote_url) = lower($1) or identity_key = $1 or root = $1
+               select coalesce(merged_into, id) as id from mem_projects
+               where lower(name) = lower($1) or lower(remote_url) = lower($2) or identity_key = $1 or root = $1
+               union
+               select coalesce(project.merged_into, project.id)
+               from mem_project_aliases alias join mem_projects project on project.id = alias.project_id
+               where alias.identity_key in ($1, 'folder:' || $1, 'git:' || $1, 'remote:' || $2)
+           ), place as (
+               select coalesce(merged_into, id) as id, root as folder from mem_projects
+               union all
+               select coalesce(project.merged_into, project.id), substr(alias.identity_key, length('folder:') + 1)
+               from mem_project_aliases alias join mem_projects project on project.id = alias.project_id
+               where starts_with(alias.identity_key, 'folder:')
            ), around as (
-               select id from mem_projects where starts_with($1, root || '/') order by length(root) desc limit 1
+               select id from place where starts_with($1, folder || '/') order by length(folder) desc limit 1
            )
            select id as "id!: ProjectId" from called
            union all
            select id from around where not exists (select from called)
            order by 1"#,
         name,
+        remote,
     )
     .fetch_all(&mut *connection)
     .await?;
@@ -106,9 +270,10 @@ pub(super) async fn find_one(connection: &mut PgConnection, name: &str) -> Resul
 /// The names of the newest projects, for whoever asked for one that is not there.
 async fn known_names(connection: &mut PgConnection) -> Result<String, StoreError> {
     const MOST: i64 = 12;
-    let names = sqlx::query_scalar!("select name from mem_projects order by id desc limit $1", MOST)
-        .fetch_all(connection)
-        .await?;
+    let names =
+        sqlx::query_scalar!("select name from mem_projects where merged_into is null order by id desc limit $1", MOST)
+            .fetch_all(connection)
+            .await?;
     Ok(if names.is_empty() { "none yet".to_owned() } else { names.join(", ") })
 }
 
@@ -119,6 +284,6 @@ pub(super) fn named(name: &str) -> ProjectIdentity {
         name: name.to_owned(),
         root: None,
         remote_url: None,
-        former_key: None,
+        place: Place::None,
     }
 }

@@ -8,6 +8,9 @@ use super::tool_calls::row_key;
 use crate::event::{Capped, Key, Origin};
 use crate::ids::{BackfillRunId, PromptId, SessionId};
 
+/// The source of a message that was sent while the agent worked on another.
+pub(crate) const QUEUED: &str = "queued";
+
 /// A prompt to be stored.
 #[derive(Clone, Copy)]
 pub(super) struct Prompt<'a> {
@@ -30,7 +33,12 @@ pub(super) struct Submitted {
 pub(super) async fn submit(connection: &mut PgConnection, prompt: Prompt<'_>) -> Result<Option<Submitted>, StoreError> {
     match (prompt.origin, prompt.key) {
         (Origin::Hook, Key::Derived(id)) if claim_for_hook(connection, prompt, id).await? => return Ok(None),
-        (Origin::Transcript { .. }, Key::Given(id)) => claim_for_transcript(connection, prompt, id).await?,
+        (Origin::Transcript { .. }, Key::Given(id)) => {
+            if is_sent_in_between(prompt, id) && is_told(connection, prompt, id).await? {
+                return Ok(None);
+            }
+            claim_for_transcript(connection, prompt, id).await?;
+        }
         _ => {}
     }
     let (key, live_event_id) = row_key(prompt.key);
@@ -65,9 +73,53 @@ pub(super) async fn submit(connection: &mut PgConnection, prompt: Prompt<'_>) ->
         prompt.origin.as_str(),
         prompt.origin.run() as Option<BackfillRunId>,
     )
-    .fetch_optional(connection)
+    .fetch_optional(&mut *connection)
     .await?;
+    if submitted.is_none() && prompt.origin == Origin::Hook {
+        take_from_run(connection, prompt.session, &key).await?;
+    }
     Ok(submitted)
+}
+
+/// What a hook has told of is no longer the backfill's to take back.
+async fn take_from_run(connection: &mut PgConnection, session: SessionId, key: &str) -> Result<(), StoreError> {
+    sqlx::query!(
+        "update mem_user_prompts set backfill_run_id = null
+         where session_id = $1 and prompt_id = $2 and backfill_run_id is not null",
+        session as SessionId,
+        key,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Whether a transcript tells of a message that was sent while the agent worked. The agent's hook names such a one otherwise
+/// than its transcript, so it is known by the turn and its text.
+fn is_sent_in_between(prompt: Prompt<'_>, id: &str) -> bool {
+    prompt.source == Some(QUEUED) || id.contains(':')
+}
+
+/// Whether the session has that text in that turn, or, where the message names no turn, within a day.
+async fn is_told(connection: &mut PgConnection, prompt: Prompt<'_>, id: &str) -> Result<bool, StoreError> {
+    let turn = (prompt.source != Some(QUEUED)).then(|| id.split(':').next().unwrap_or(id));
+    let told = sqlx::query_scalar!(
+        r#"select exists (
+               select from mem_user_prompts
+               where session_id = $1 and prompt = $2 and prompt_id <> $3
+                 and case when $4::text is null
+                          then occurred_at between $5::timestamptz - interval '1 day' and $5::timestamptz + interval '1 day'
+                          else split_part(prompt_id, ':', 1) = $4 end
+           ) as "told!""#,
+        prompt.session as SessionId,
+        prompt.text.text,
+        id,
+        turn,
+        prompt.occurred_at,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(told)
 }
 
 /// Whether the journal has this event already: from the same hook, or from a transcript whose row it then claims.
@@ -189,6 +241,29 @@ pub(super) async fn is_another_text(
     Ok(other)
 }
 
+/// Whether a transcript has told of that text as a further message of the turn, under a key of its own.
+pub(super) async fn is_told_in_turn(
+    connection: &mut PgConnection,
+    session: SessionId,
+    turn: &str,
+    text: &str,
+) -> Result<bool, StoreError> {
+    let told = sqlx::query_scalar!(
+        r#"with told as (
+               update mem_user_prompts set backfill_run_id = null
+               where session_id = $1 and origin = 'transcript' and prompt = $3 and starts_with(prompt_id, $2 || ':')
+               returning id
+           )
+           select exists (select from told) as "told!""#,
+        session as SessionId,
+        turn,
+        text,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(told)
+}
+
 /// The session's latest prompt at that time: what an answer without a prompt's id belongs to.
 pub(super) async fn latest(
     connection: &mut PgConnection,
@@ -212,20 +287,24 @@ pub(super) async fn answer(
     session: SessionId,
     prompt_id: &str,
     answer: &Capped,
-    at: DateTime<Utc>,
+    (at, origin): (DateTime<Utc>, Origin),
 ) -> Result<Option<PromptId>, StoreError> {
     let id = sqlx::query_scalar!(
-        r#"insert into mem_user_prompts (session_id, prompt_id, turn_index, answer, answered_at, occurred_at)
+        r#"insert into mem_user_prompts (session_id, prompt_id, turn_index, answer, answered_at, occurred_at, origin,
+                                         backfill_run_id)
            values ($1, $2, (select coalesce(max(turn_index) + 1, 0) from mem_user_prompts where session_id = $1),
-                   $3, $4, $4)
+                   $3, $4, $4, $5, $6)
            on conflict on constraint mem_user_prompts_session_prompt_unique do update set
-               answer = excluded.answer, answered_at = excluded.answered_at
+               answer = excluded.answer, answered_at = excluded.answered_at,
+               backfill_run_id = case when excluded.origin = 'transcript' then mem_user_prompts.backfill_run_id end
            where mem_user_prompts.answered_at is null or mem_user_prompts.answered_at < excluded.answered_at
            returning id as "id: PromptId""#,
         session as SessionId,
         prompt_id,
         answer.text,
         at,
+        origin.as_str(),
+        origin.run() as Option<BackfillRunId>,
     )
     .fetch_optional(connection)
     .await?;

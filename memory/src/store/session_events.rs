@@ -31,7 +31,19 @@ pub(super) async fn insert(
         at,
         origin.run() as Option<BackfillRunId>,
     )
-    .execute(connection)
+    .execute(&mut *connection)
     .await?;
-    Ok(stored.rows_affected() > 0)
+    let is_new = stored.rows_affected() > 0;
+    if !is_new && origin == Origin::Hook {
+        // What a hook has told of is no longer the backfill's to take back.
+        sqlx::query!(
+            "update mem_session_events set backfill_run_id = null
+             where session_id = $1 and event_key = $2 and backfill_run_id is not null",
+            session as SessionId,
+            happening.key,
+        )
+        .execute(connection)
+        .await?;
+    }
+    Ok(is_new)
 }

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use super::StoreError;
+use super::projects::Resolved;
 use crate::event::Event;
 use crate::ids::{BackfillRunId, ProjectId, SessionId};
 
@@ -22,7 +23,7 @@ pub(super) struct Session {
 /// What some events of one session know of it.
 pub(super) struct Touch<'a> {
     event: &'a Event,
-    project: ProjectId,
+    project: Resolved,
     branch: Option<&'a str>,
     worktree: Option<String>,
     folder: Option<&'a str>,
@@ -35,7 +36,7 @@ pub(super) struct Touch<'a> {
 }
 
 impl<'a> Touch<'a> {
-    pub(super) fn of(event: &'a Event, project: ProjectId) -> Self {
+    pub(super) fn of(event: &'a Event, project: Resolved) -> Self {
         let git = event.checkout.git.as_ref();
         Self {
             event,
@@ -54,7 +55,7 @@ impl<'a> Touch<'a> {
 
     /// Adds what a later event of the same session knows and the earlier ones did not.
     pub(super) fn add(&mut self, event: &'a Event) {
-        let later = Self::of(event, self.project);
+        let later = Self::of(event, self.project.clone());
         self.branch = self.branch.or(later.branch);
         self.worktree = self.worktree.take().or(later.worktree);
         self.folder = self.folder.or(later.folder);
@@ -88,15 +89,16 @@ pub(super) async fn touch(connection: &mut PgConnection, touches: Vec<&Touch<'_>
     .fetch_all(&mut *connection)
     .await?;
     let before: HashMap<i64, DateTime<Utc>> = known.into_iter().map(|row| (row.id, row.last_event_at)).collect();
+    // A project may have been merged since it was asked for, and may be while this runs: its row is waited for.
     let rows = sqlx::query!(
         r#"insert into mem_sessions (agent, external_id, project_id, branch, worktree, working_folder, commit_sha,
-                                     transcript_path, started_at, last_event_at, model, backfill_run_id)
-           select agent, external_id, project_id, branch, worktree, working_folder, commit_sha, transcript_path, first_at,
-                  last_at, model, run
+                                     transcript_path, started_at, last_event_at, model, backfill_run_id, project_key)
+           select agent, external_id, (select coalesce(merged_into, id) from mem_projects where id = new.project_id for key share),
+                  branch, worktree, working_folder, commit_sha, transcript_path, first_at, last_at, model, run, project_key
            from unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
-                       $9::timestamptz[], $10::timestamptz[], $11::text[], $12::bigint[]) with ordinality
+                       $9::timestamptz[], $10::timestamptz[], $11::text[], $12::bigint[], $13::text[]) with ordinality
                 as new (agent, external_id, project_id, branch, worktree, working_folder, commit_sha, transcript_path,
-                        first_at, last_at, model, run, position)
+                        first_at, last_at, model, run, project_key, position)
            order by position
            on conflict on constraint mem_sessions_agent_external_id_unique do update set
                branch = coalesce(mem_sessions.branch, excluded.branch),
@@ -112,7 +114,7 @@ pub(super) async fn touch(connection: &mut PgConnection, touches: Vec<&Touch<'_>
            returning id, agent, external_id, project_id, last_event_at, xmax = 0 as "is_new!""#,
         &agents,
         &names,
-        &column(&touches, |touch| touch.project.0),
+        &column(&touches, |touch| touch.project.id.0),
         &column(&touches, |touch| touch.branch.map(str::to_owned)) as &[Option<String>],
         &column(&touches, |touch| touch.worktree.clone()) as &[Option<String>],
         &column(&touches, |touch| touch.folder.map(str::to_owned)) as &[Option<String>],
@@ -122,6 +124,7 @@ pub(super) async fn touch(connection: &mut PgConnection, touches: Vec<&Touch<'_>
         &column(&touches, |touch| touch.last_at),
         &column(&touches, |touch| touch.model.map(str::to_owned)) as &[Option<String>],
         &column(&touches, |touch| touch.run.map(|run| run.0)) as &[Option<i64>],
+        &column(&touches, |touch| touch.project.key.clone()),
     )
     .fetch_all(connection)
     .await?;
@@ -139,6 +142,24 @@ pub(super) async fn touch(connection: &mut PgConnection, touches: Vec<&Touch<'_>
         })
         .collect();
     Ok(agents.into_iter().zip(names).map(|key| sessions[&key]).collect())
+}
+
+/// The project of a session that is known already.
+pub(super) async fn project_of(
+    connection: &mut PgConnection,
+    agent: &str,
+    external_id: &str,
+) -> Result<Option<Resolved>, StoreError> {
+    let project = sqlx::query_as!(
+        Resolved,
+        r#"select project_id as "id: ProjectId", coalesce(project_key, '') as "key!"
+           from mem_sessions where agent = $1 and external_id = $2"#,
+        agent,
+        external_id,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(project)
 }
 
 /// Notes the start, or the resumption of a session that had ended before.

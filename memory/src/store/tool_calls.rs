@@ -73,7 +73,30 @@ pub(super) async fn insert(
     }
     let mut inserted = columns.insert(connection).await?;
     // One that is there twice is the first one's.
-    Ok(calls.iter().map(|new| inserted.remove(&(new.session, row_key(&new.call.key).0))).collect())
+    let ids: Vec<_> = calls.iter().map(|new| inserted.remove(&(new.session, row_key(&new.call.key).0))).collect();
+    let known: Vec<_> = calls.iter().zip(&ids).filter(|(_, id)| id.is_none()).map(|(new, _)| *new).collect();
+    take_from_runs(connection, &known).await?;
+    Ok(ids)
+}
+
+/// What a hook has told of is no longer the backfill's to take back.
+async fn take_from_runs(connection: &mut PgConnection, known: &[Call<'_>]) -> Result<(), StoreError> {
+    let of_hooks = known.iter().filter(|call| call.origin == Origin::Hook);
+    let (sessions, keys): (Vec<_>, Vec<_>) = of_hooks.map(|call| (call.session.0, row_key(&call.call.key).0)).unzip();
+    if keys.is_empty() {
+        return Ok(());
+    }
+    sqlx::query!(
+        "update mem_tool_calls call set backfill_run_id = null
+         from unnest($1::bigint[], $2::text[]) as told (session_id, tool_use_id)
+         where call.session_id = told.session_id and call.tool_use_id = told.tool_use_id
+           and call.backfill_run_id is not null",
+        &sessions,
+        &keys,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// Whether the journal has this event already: from the same hook, or from a transcript whose row it then claims.

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use memory::event::{Envelope, EnvelopeError, Reading, read};
+use memory::event::{Envelope, EnvelopeError, Reading};
 use tokio_util::sync::CancellationToken;
 
 use super::{Spool, envelopes};
 use crate::counters::Counters;
+use crate::exclusion::Exclusion;
 use crate::writer::{Enqueued, WriteError, Writer};
 
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -19,10 +20,16 @@ const BATCH: usize = 32;
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
 
 impl Spool {
-    pub(crate) async fn drain_until(&self, writer: &Writer, counters: &Counters, shutdown: &CancellationToken) {
+    pub(crate) async fn drain_until(
+        &self,
+        writer: &Writer,
+        counters: &Counters,
+        exclusion: &Exclusion,
+        shutdown: &CancellationToken,
+    ) {
         let mut complained = false;
         while !shutdown.is_cancelled() {
-            match self.drain(writer, counters).await {
+            match self.drain(writer, counters, exclusion).await {
                 Ok(drained) => {
                     complained = false;
                     if drained > 0 {
@@ -42,7 +49,7 @@ impl Spool {
 
     /// Drains what is there, in the order of the names; returns how many files are gone. A file that cannot be dealt with is left
     /// where it is and does not hold up the others.
-    async fn drain(&self, writer: &Writer, counters: &Counters) -> io::Result<usize> {
+    async fn drain(&self, writer: &Writer, counters: &Counters, exclusion: &Exclusion) -> io::Result<usize> {
         let spool = self.clone();
         let files = tokio::task::spawn_blocking(move || spool.ready()).await.map_err(io::Error::other)??;
         let mut gone = 0;
@@ -52,7 +59,7 @@ impl Spool {
             let mut bytes = 0;
             while taken.len() < BATCH && bytes < BATCH_BYTES {
                 let Some(file) = files.next() else { break };
-                match self.take(&file, writer, counters).await {
+                match self.take(&file, writer, counters, exclusion).await {
                     Ok(Taken { fate, size }) => {
                         bytes += size;
                         taken.push((file, fate));
@@ -79,10 +86,19 @@ impl Spool {
     }
 
     /// Reads a file and gives its event its place in the queue for the commit: one file after the other, for that is their order.
-    async fn take(&self, file: &Path, writer: &Writer, counters: &Counters) -> io::Result<Taken> {
+    async fn take(
+        &self,
+        file: &Path,
+        writer: &Writer,
+        counters: &Counters,
+        exclusion: &Exclusion,
+    ) -> io::Result<Taken> {
+        let exclusion = exclusion.clone();
         let body = tokio::fs::read(file).await?;
         let size = body.len();
-        let parsed = tokio::task::spawn_blocking(move || Envelope::parse(&body, None, chrono::Utc::now()).map(read));
+        let parsed = tokio::task::spawn_blocking(move || {
+            Envelope::parse(&body, None, chrono::Utc::now()).map(|envelope| exclusion.read(envelope))
+        });
         let fate = match parsed.await.map_err(io::Error::other)? {
             // A newer hook or another agent: a later version of this program will know it.
             Err(EnvelopeError::UnknownAgent(_) | EnvelopeError::Version(_)) => Fate::Left,
@@ -132,6 +148,7 @@ impl Spool {
         tokio::fs::create_dir_all(&folder).await?;
         let name = file.file_name().unwrap_or_default();
         tokio::fs::rename(file, folder.join(name)).await?;
+        super::note_reason(&folder.join(name), reason);
         tracing::error!(spool.file = %name.to_string_lossy(), reason, "set a spool file aside that cannot be stored");
         Ok(())
     }

@@ -32,10 +32,11 @@ pub(crate) struct Held {
     name: String,
 }
 
-/// How many files wait, and how many were set aside.
+/// How many files wait and what they take, and how many were set aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct SpoolState {
     pub(crate) waiting: usize,
+    pub(crate) waiting_bytes: u64,
     pub(crate) rejected: usize,
 }
 
@@ -67,18 +68,23 @@ impl Spool {
     }
 
     pub(crate) fn state(&self) -> SpoolState {
+        let waiting = envelopes(&self.folder).unwrap_or_default();
         SpoolState {
-            waiting: envelopes(&self.folder).map_or(0, |files| files.len()),
+            waiting_bytes: waiting.iter().filter_map(|file| file.metadata().ok()).map(|metadata| metadata.len()).sum(),
+            waiting: waiting.len(),
             rejected: envelopes(&self.rejected()).map_or(0, |files| files.len()),
         }
     }
 
     /// Keeps a body that is no event where a person can look at it.
-    pub(crate) fn set_aside(&self, body: &[u8]) -> io::Result<()> {
+    pub(crate) fn set_aside(&self, body: &[u8], reason: &str) -> io::Result<()> {
         let folder = self.rejected();
         std::fs::create_dir_all(&folder)?;
         let name = format!("{:020}-{}.json", chrono::Utc::now().timestamp_micros(), uuid::Uuid::new_v4());
-        create_private(&folder.join(name)).and_then(|mut file| io::Write::write_all(&mut file, body))
+        let path = folder.join(name);
+        create_private(&path).and_then(|mut file| io::Write::write_all(&mut file, body))?;
+        note_reason(&path, reason);
+        Ok(())
     }
 
     /// Logs what is wrong with a file, once.
@@ -136,6 +142,13 @@ impl Drop for Held {
     fn drop(&mut self) {
         self.spool.held_names().remove(&self.name);
     }
+}
+
+/// Leaves beside a file that was set aside why it was, for `doctor`; the log says it too.
+fn note_reason(file: &Path, reason: &str) {
+    let noted = create_private(&file.with_extension("reason"));
+    // Without it the file is as safe as with it.
+    let _ = noted.and_then(|mut file| io::Write::write_all(&mut file, reason.as_bytes()));
 }
 
 fn create_private(path: &Path) -> io::Result<std::fs::File> {

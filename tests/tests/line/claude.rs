@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
-use serde_json::{Value, json};
-use tests::claude::{Claude, HookRun, Report, Session};
+use anyhow::Result;
+use serde_json::json;
+use tests::clients::claude::{Claude, HookRun};
+use tests::clients::{Report, Session, User};
 use tests::model::{Block, Model, call, say};
-use tests::programs;
 use tests::stack::Stack;
 use tests::summary;
-use tokio::process::Command;
 
 const PROMPT: &str = "Write the inventory and count it";
 const COUNT: &str = "wc -l inventory.txt && echo zanzibar-ledger";
@@ -23,9 +22,9 @@ const NO_DELAY: Duration = Duration::from_millis(1_500);
 async fn a_session_is_remembered_and_found_by_the_next_one() -> Result<()> {
     let Some(claude) = Claude::find().await? else { return Ok(()) };
     let stack = Stack::running().await?;
-    let user = User::register(&stack).await?;
+    let user = User::registered(&stack, "claude").await?;
 
-    let report = user.works(claude).await?;
+    let report = works(&claude, &user).await?;
     check_undisturbed(&report, &["PostToolUse", "PostToolUseFailure", "Stop", "UserPromptSubmit", "SessionStart"]);
     stack.drained().await?;
     check_journal(&stack, &report, &user).await?;
@@ -35,11 +34,11 @@ async fn a_session_is_remembered_and_found_by_the_next_one() -> Result<()> {
         vec![say("It was counted with wc.")],
     ];
     let model = Model::start(turns).await?;
-    let report = user.asks(claude, &model, "How was the inventory counted?").await?;
+    let prompt = "How was the inventory counted?";
+    let report = claude.run(Session { user: &user, model: &model, prompt, resumes: None }).await?;
     assert_eq!(report.result(), "It was counted with wc.");
     assert_eq!(report.mcp_servers(), ["agent-memory: connected"]);
-    let requests = model.turns();
-    let seen = tool_results(requests.last().context("the model was never asked")?);
+    let seen = model.tool_results();
     assert!(seen.contains(COUNT), "the model sees the first session's command in: {seen}");
     Ok(())
 }
@@ -48,11 +47,11 @@ async fn a_session_is_remembered_and_found_by_the_next_one() -> Result<()> {
 async fn a_session_without_the_server_is_undisturbed_and_remembered_later() -> Result<()> {
     let Some(claude) = Claude::find().await? else { return Ok(()) };
     let mut stack = Stack::stopped().await?;
-    let user = User::register(&stack).await?;
+    let user = User::registered(&stack, "claude").await?;
     let bare = User::without_hooks(&stack, "bare")?;
 
-    let unhooked = bare.works(claude).await?;
-    let report = user.works(claude).await?;
+    let unhooked = works(&claude, &bare).await?;
+    let report = works(&claude, &user).await?;
     check_undisturbed(&report, &["PostToolUse", "PostToolUseFailure", "Stop", "UserPromptSubmit", "SessionStart"]);
     assert!(
         report.wall < unhooked.wall * 2 + NO_DELAY,
@@ -66,7 +65,7 @@ async fn a_session_without_the_server_is_undisturbed_and_remembered_later() -> R
         unhooked.wall.as_millis()
     ));
     // Claude Code does not report the hook of its own end, so the spool is asked.
-    let fired = fired_events(&stack)?;
+    let fired = stack.spooled_events()?;
     assert_eq!(
         fired,
         [
@@ -87,72 +86,25 @@ async fn a_session_without_the_server_is_undisturbed_and_remembered_later() -> R
     check_journal(&stack, &report, &user).await
 }
 
-/// A user of Claude Code: a home, a project, and what is registered there.
-struct User {
-    home: PathBuf,
-    project: PathBuf,
+/// A Write, two Bash calls in one turn, a Bash call that fails, a Read.
+pub(super) async fn works(claude: &Claude, user: &User) -> Result<Report> {
+    let bash = |command: &str| call("Bash", json!({"command": command, "description": "Look"}));
+    let turns: Vec<Vec<Block>> = vec![
+        vec![say("Writing it."), call("Write", json!({"file_path": inventory(user), "content": "nut\nbolt\n"}))],
+        vec![bash(COUNT), bash("sort inventory.txt")],
+        vec![bash(FAILING)],
+        vec![call("Read", json!({"file_path": inventory(user)}))],
+        vec![say("Two lines.")],
+    ];
+    let model = Model::start(turns).await?;
+    let report = claude.run(Session { user, model: &model, prompt: PROMPT, resumes: None }).await?;
+    assert_eq!(model.turns().len(), 5, "each turn of the script was asked for once");
+    assert_eq!(report.result(), "Two lines.");
+    Ok(report)
 }
 
-impl User {
-    /// Registers the hooks and the MCP server of that installation, as its operator would.
-    async fn register(stack: &Stack) -> Result<Self> {
-        let user = Self::without_hooks(stack, "user")?;
-        stack.install(&programs::hook().await?)?;
-        stack.install(&programs::mcp().await?)?;
-        let output = Command::new(programs::xtask().await?)
-            .args(["register", "claude"])
-            .env_clear()
-            .env("HOME", &user.home)
-            .env("CLAUDE_CONFIG_DIR", user.home.join(".claude"))
-            .env("AGENT_MEMORY_HOME", stack.home().root())
-            .output()
-            .await?;
-        ensure!(output.status.success(), "registering failed: {}", String::from_utf8_lossy(&output.stderr));
-        Ok(user)
-    }
-
-    fn without_hooks(stack: &Stack, name: &str) -> Result<Self> {
-        let home = stack.scratch().join(name);
-        let project = home.join("widgets");
-        std::fs::create_dir_all(home.join(".claude"))?;
-        std::fs::create_dir_all(&project)?;
-        // As root, Claude Code refuses to skip its questions altogether.
-        let settings = json!({"permissions": {"allow": ["Bash", "Write", "Read"]}});
-        std::fs::write(home.join(".claude/settings.json"), settings.to_string())?;
-        Ok(Self { home, project })
-    }
-
-    fn inventory(&self) -> PathBuf {
-        self.project.join("inventory.txt")
-    }
-
-    /// A Write, two Bash calls in one turn, a Bash call that fails, a Read.
-    async fn works(&self, claude: &Claude) -> Result<Report> {
-        let bash = |command: &str| call("Bash", json!({"command": command, "description": "Look"}));
-        let turns: Vec<Vec<Block>> = vec![
-            vec![say("Writing it."), call("Write", json!({"file_path": self.inventory(), "content": "nut\nbolt\n"}))],
-            vec![bash(COUNT), bash("sort inventory.txt")],
-            vec![bash(FAILING)],
-            vec![call("Read", json!({"file_path": self.inventory()}))],
-            vec![say("Two lines.")],
-        ];
-        let model = Model::start(turns).await?;
-        let report = self.asks(claude, &model, PROMPT).await?;
-        assert_eq!(model.turns().len(), 5, "each turn of the script was asked for once");
-        assert_eq!(report.result(), "Two lines.");
-        Ok(report)
-    }
-
-    async fn asks(&self, claude: &Claude, model: &Model, prompt: &str) -> Result<Report> {
-        let session = Session {
-            home: &self.home,
-            project: &self.project,
-            model,
-            prompt,
-            allowed_tools: &["mcp__agent-memory__search"],
-        };
-        claude.run(session).await
-    }
+fn inventory(user: &User) -> PathBuf {
+    user.project.join("inventory.txt")
 }
 
 /// Nothing that Claude Code shows speaks of our hooks, and each of those events was handled.
@@ -169,7 +121,7 @@ fn check_undisturbed(report: &Report, events: &[&str]) {
     }
 }
 
-async fn check_journal(stack: &Stack, report: &Report, user: &User) -> Result<()> {
+pub(super) async fn check_journal(stack: &Stack, report: &Report, user: &User) -> Result<()> {
     let sessions = stack.journal().sessions().await?;
     assert_eq!(sessions.len(), 1);
     assert_eq!((sessions[0].external_id.as_str(), sessions[0].status.as_str()), (report.session_id(), "ended"));
@@ -181,7 +133,7 @@ async fn check_journal(stack: &Stack, report: &Report, user: &User) -> Result<()
     let made: Vec<_> = calls.iter().map(|call| (call.tool_name.as_str(), call.success)).collect();
     // The two calls of one turn may end in either order, but both before the next turn.
     assert_eq!(made, [("Write", true), ("Bash", true), ("Bash", true), ("Bash", false), ("Read", true)]);
-    assert_eq!(calls[0].input, json!({"file_path": user.inventory(), "content": "nut\nbolt\n"}));
+    assert_eq!(calls[0].input, json!({"file_path": inventory(user), "content": "nut\nbolt\n"}));
     assert!(calls[1..3].iter().any(|call| call.input["command"] == COUNT));
     assert_eq!(calls[3].input["command"], FAILING);
     let error = calls[3].error.as_deref().unwrap_or_default();
@@ -189,27 +141,4 @@ async fn check_journal(stack: &Stack, report: &Report, user: &User) -> Result<()
     assert!(calls.iter().all(|call| call.duration_ms.is_some()), "{calls:?}");
     assert_eq!(stack.journal().linkage_ratio().await?, Some(1.0));
     Ok(())
-}
-
-/// The names of the spooled events, in the order in which the server will take them.
-fn fired_events(stack: &Stack) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for path in stack.spooled()? {
-        let envelope: Value = serde_json::from_slice(&std::fs::read(path)?)?;
-        names.push(envelope["event"].as_str().unwrap_or_default().to_owned());
-    }
-    Ok(names)
-}
-
-/// The text of all tool results in a request to the model.
-fn tool_results(request: &Value) -> String {
-    let messages = request["messages"].as_array().into_iter().flatten();
-    let blocks = messages.filter_map(|message| message["content"].as_array()).flatten();
-    let mut text = String::new();
-    for block in blocks.filter(|block| block["type"] == "tool_result") {
-        let parts = block["content"].as_array().into_iter().flatten();
-        text.extend(block["content"].as_str());
-        text.extend(parts.filter_map(|part| part["text"].as_str()));
-    }
-    text
 }

@@ -26,7 +26,7 @@ async fn loses_and_doubles_no_event_when_the_server_is_killed_under_load() -> Re
             expected.push((session_id, ids));
             agents.spawn(async move {
                 for event in &events {
-                    hook::send(&home, event).await?;
+                    hook::send(&home, hook::CLAUDE_CODE, event).await?;
                     // The other end is dropped once the server is dead.
                     let _ = done.send(());
                 }

@@ -66,10 +66,12 @@ async fn check(lies: Lies, variables: &[(&'static str, &str)]) -> Result<()> {
     let event = Conversation::new(&root).stops("Done");
     let invocation = Invocation {
         program: Some(program),
+        agent: None,
         event: event.name.clone(),
         stdin: event.json(),
         environment: environment.clone(),
         folder: Some(root.clone()),
+        ..Invocation::default()
     };
     assert!(hook::run(invocation).await?.status.success());
     assert_eq!(spool_folders(&root)?, [home.spool()], "{environment:?}");

@@ -1,8 +1,10 @@
 //! Measurements of our own programs. Starting what they measure is the command's part.
 
+pub(crate) mod backfill;
 pub(crate) mod chaos;
 pub(crate) mod hook;
 pub(crate) mod ingest;
 mod load;
 pub(crate) mod record;
+pub(crate) mod redact;
 pub(crate) mod stage;

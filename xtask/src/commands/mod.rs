@@ -1,14 +1,18 @@
 //! One file a command. A command reads its arguments, says what it does, and leaves the doing to `install`, `runtime`
 //! and the other modules.
 
+mod backfill;
 mod bench;
 mod ci;
 mod doctor;
 mod down;
+mod gc;
 mod images;
 mod logs;
 mod migrate;
 mod prepare;
+mod project;
+mod queue;
 mod register;
 mod start;
 mod status;
@@ -35,14 +39,18 @@ pub async fn run(command: Command, printer: &Printer) -> Result<()> {
         Command::Status(arguments) => status::run(&arguments, &home, printer).await,
         Command::Doctor(arguments) => doctor::run(&arguments, &home, printer).await,
         Command::Logs(arguments) => logs::run(&arguments, &home, printer).await,
+        Command::Gc(arguments) => gc::run(&arguments, &home, printer).await,
+        Command::Queue(command) => queue::run(&command, &home, printer).await,
         Command::Migrate => migrate::run(&home, printer).await,
-        Command::Register(arguments) => register::register(arguments.agent, &home, printer),
-        Command::Unregister(arguments) => register::unregister(arguments.agent, &home, printer),
+        Command::Register(arguments) => register::register(&arguments, &home, printer),
+        Command::Unregister(arguments) => register::unregister(&arguments, &home, printer),
+        Command::Backfill(arguments) => backfill::run(&arguments, &home, printer).await,
         Command::Images => images::run(printer).await,
+        Command::Project(command) => project::run(command, &home, printer).await,
         Command::Test(arguments) => test::run(&arguments.arguments, printer).await,
         Command::Ci => ci::run(printer).await,
         Command::Prepare(arguments) => prepare::run(&arguments, printer).await,
-        Command::Bench(command) => bench::run(&command, printer).await,
+        Command::Bench(command) => bench::run(&command, &home, printer).await,
         Command::Train(TrainCommand::Dataset(arguments)) => train::dataset(&arguments, &home).await,
     }
 }

@@ -11,6 +11,7 @@ use chrono::Utc;
 use futures_util::future::{Either, select};
 use memory::home::Home;
 
+use super::register::Found;
 use crate::cli::{RuntimeChoice, UpArgs};
 use crate::files;
 use crate::install::downloads::Downloads;
@@ -79,9 +80,10 @@ pub(super) async fn run(arguments: UpArgs, home: &Home, printer: &Printer) -> Re
     if before.as_ref() != Some(&installation) {
         Installation { installed_at: Utc::now(), ..installation.clone() }.write(home)?;
     }
-    let agents = if arguments.no_register { Vec::new() } else { super::register::register_found(home, printer)? };
-    let outcome = Outcome { installation: &installation, agents: &agents, took: started.elapsed() };
-    summary::print(outcome, Form::of_flag(arguments.json), home, printer)
+    let found = if arguments.no_register { Found::default() } else { super::register::register_found(home, printer)? };
+    let outcome = Outcome { installation: &installation, agents: &found.registered, took: started.elapsed() };
+    summary::print(outcome, Form::of_flag(arguments.json), home, printer)?;
+    found.into_result()
 }
 
 /// Where to run, and why there.

@@ -31,6 +31,14 @@ pub async fn build(repository: &Repository, printer: &Printer) -> Result<PathBuf
     target_folder(&shell)
 }
 
+/// Builds this very program for release, for what must be measured as it is installed; gives its path.
+pub async fn build_self(repository: &Repository, printer: &Printer) -> Result<PathBuf> {
+    run_cargo(&["--release", "-p", "xtask"], repository, printer).await?;
+    let shell = Shell::new().context("cannot start processes here")?;
+    shell.change_dir(repository.root());
+    Ok(target_folder(&shell)?.join("release").join(format!("xtask{}", std::env::consts::EXE_SUFFIX)))
+}
+
 /// Builds the hook once more, as a program that finds its C library when it starts.
 pub async fn build_dynamic_hook(repository: &Repository, printer: &Printer) -> Result<()> {
     run_cargo(&["--release", "-p", "hooks"], repository, printer).await

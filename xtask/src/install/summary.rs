@@ -47,7 +47,7 @@ pub fn print(outcome: Outcome<'_>, form: Form, home: &Home, printer: &Printer) -
         printer.note(format_args!("  {name:<12}{value}"));
     }
     printer.note(if agents.is_empty() {
-        "\nNext: `cargo xtask register claude`, then work as usual; `cargo xtask status` shows what is remembered."
+        "\nNext: `cargo xtask register`, then work as usual; `cargo xtask status` shows what is remembered."
     } else {
         "\nNext: start your agent anew and work as usual; `cargo xtask status` shows what is remembered."
     });

@@ -57,6 +57,18 @@ impl Document {
         self.object().is_none_or(|object| object.properties().is_empty())
     }
 
+    /// Whether the outermost object has that member and no other.
+    pub(super) fn has_only(&self, name: &str) -> bool {
+        self.object().is_some_and(|object| object.properties().len() == 1 && object.get(name).is_some())
+    }
+
+    /// Removes a member of the outermost object.
+    pub(super) fn remove(&self, name: &str) {
+        if let Some(property) = self.object().and_then(|object| object.get(name)) {
+            property.remove();
+        }
+    }
+
     /// Whether there is an object or array at that path of names.
     pub(super) fn has(&self, path: &[&str]) -> bool {
         let Some((last, parents)) = path.split_last() else { return false };
@@ -90,6 +102,39 @@ pub(super) fn set(object: &CstObject, name: &str, value: Value) {
         None => {
             object.append(name, input(value));
         }
+    }
+}
+
+/// Gives an object the members of another, except those that are `free` to be otherwise. Whether anything had to change.
+pub(super) fn conform(object: &CstObject, expected: &Value, free: &[&str]) -> bool {
+    let differing: Vec<_> = differing(object, expected, free).collect();
+    for (name, value) in &differing {
+        set(object, name, (*value).clone());
+    }
+    !differing.is_empty()
+}
+
+/// Whether [`conform`] would leave the object as it is.
+pub(super) fn conforms(object: &CstObject, expected: &Value, free: &[&str]) -> bool {
+    differing(object, expected, free).next().is_none()
+}
+
+fn differing<'a>(
+    object: &'a CstObject,
+    expected: &'a Value,
+    free: &'a [&str],
+) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    let members = expected.as_object().into_iter().flatten();
+    members.filter(|(name, value)| !free.contains(&name.as_str()) && !is_value(object, name, value))
+}
+
+/// Strings and lists of strings are what our entries are made of.
+fn is_value(object: &CstObject, name: &str, value: &Value) -> bool {
+    match value {
+        Value::String(text) => string_in(object, name).as_ref() == Some(text),
+        Value::Array(elements) => strings_in(object, name)
+            .is_some_and(|texts| texts.iter().map(String::as_str).eq(elements.iter().filter_map(Value::as_str))),
+        _ => false,
     }
 }
 

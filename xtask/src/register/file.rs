@@ -81,16 +81,11 @@ impl TextFile {
         saved.hint("check that you may write into that folder and that its disk is not full")
     }
 
-    /// Deletes the file, and Claude Code's own folder if nothing else is in it: then it was made for the file.
     pub(super) fn delete(&self) -> anyhow::Result<Saved> {
         if self.is_changed()? {
             return Ok(Saved::ChangedMeanwhile);
         }
         delete_if_there(&self.path)?;
-        if let Some(folder) = self.path.parent().filter(|folder| folder.ends_with(".claude")) {
-            // Fails, as it should, where there is something else in it.
-            let _ = std::fs::remove_dir(folder);
-        }
         Ok(Saved::Done)
     }
 

@@ -1,17 +1,11 @@
-//! What is registered now, for `status` and `doctor`.
+//! What is registered now, for `doctor` and for whoever must not register twice.
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::claude::ClaudeFiles;
-use super::document::Document;
-use super::{hooks, servers};
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct State {
-    pub(crate) settings: PathBuf,
-    pub(crate) servers: PathBuf,
     /// One entry for each event that `register` would register.
     pub(crate) hooks: Vec<EntryState>,
     pub(crate) mcp: EntryState,
@@ -21,27 +15,15 @@ pub(crate) struct State {
 pub(crate) struct EntryState {
     /// The event's or the server's name.
     pub(crate) name: String,
-    /// What Claude Code would start; `None` if nothing of ours is registered.
+    /// What the agent would start; `None` if nothing of ours is registered.
     pub(crate) program: Option<PathBuf>,
     /// Whether that program is there.
     pub(crate) program_exists: bool,
+    /// Whether it is started as `register` would have it.
+    pub(crate) is_as_we_write_it: bool,
 }
 
 impl State {
-    pub(super) fn of(files: &ClaudeFiles, settings: &Document, servers: &Document) -> Self {
-        let registered = hooks::registered(settings);
-        let program_of = |event: &str| {
-            let found = registered.iter().find(|(name, _)| name == event);
-            found.map(|(_, program)| PathBuf::from(program))
-        };
-        Self {
-            settings: files.settings.clone(),
-            servers: files.servers.clone(),
-            hooks: hooks::EVENTS.iter().map(|event| EntryState::of(event.name, program_of(event.name))).collect(),
-            mcp: EntryState::of(servers::SERVER_NAME, servers::registered(servers).map(PathBuf::from)),
-        }
-    }
-
     /// Whether anything of ours is registered.
     pub(crate) fn is_registered(&self) -> bool {
         self.entries().any(|entry| entry.program.is_some())
@@ -59,12 +41,15 @@ impl State {
 }
 
 impl EntryState {
-    fn of(name: &str, program: Option<PathBuf>) -> Self {
+    /// `found`: the program, and whether it is started as we would write it.
+    pub(super) fn of(name: &str, found: Option<(&str, bool)>) -> Self {
+        let program = found.map(|(program, _)| PathBuf::from(program));
         let program_exists = program.as_deref().is_some_and(Path::is_file);
-        Self { name: name.to_owned(), program, program_exists }
+        let is_as_we_write_it = found.is_some_and(|(_, is_as_we_write_it)| is_as_we_write_it);
+        Self { name: name.to_owned(), program, program_exists, is_as_we_write_it }
     }
 
     fn starts(&self, program: &Path) -> bool {
-        self.program_exists && self.program.as_deref() == Some(program)
+        self.program_exists && self.is_as_we_write_it && self.program.as_deref() == Some(program)
     }
 }

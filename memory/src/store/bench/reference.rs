@@ -15,6 +15,7 @@ use super::super::{Db, EMBED_DOCUMENT, StoreError, journal, projects, tool_calls
 use crate::analyze;
 use crate::event::{Event, EventKind, Outcome};
 use crate::ids::{DocumentId, DocumentKind};
+use crate::project::ProjectPolicy;
 
 /// Rows in one statement.
 const BATCH: usize = 500;
@@ -128,7 +129,9 @@ pub async fn insert(db: &Db, reference: &Reference) -> Result<(), StoreError> {
     let mut tx = db.begin().await?;
     let mut session_ids = HashMap::new();
     for event in &reference.sessions {
-        let project = projects::resolve(&mut tx, &event.checkout.project()).await?;
+        let identity = event.checkout.project(&ProjectPolicy::default());
+        let id = projects::resolve(&mut tx, &identity).await?;
+        let project = projects::Resolved { id, key: identity.key };
         for session in sessions::touch(&mut tx, vec![&Touch::of(event, project)]).await? {
             session_ids.insert(event.session.clone(), (session.id.0, session.project_id.0));
         }

@@ -1,21 +1,28 @@
 //! `bench`: one file a measurement. Each plays against programs and a database of its own, so that nothing that is measured
 //! reaches anyone's journal.
 
+mod backfill;
 mod chaos;
 mod hook;
 mod ingest;
+mod redact;
 
 use anyhow::{Context as _, Result};
+use memory::home::Home;
 use serde::Serialize;
 
+use crate::bench::backfill::worker;
 use crate::cli::BenchCommand;
 use crate::output::Printer;
 
-pub(super) async fn run(command: &BenchCommand, printer: &Printer) -> Result<()> {
+pub(super) async fn run(command: &BenchCommand, home: &Home, printer: &Printer) -> Result<()> {
     match command {
         BenchCommand::Hook(arguments) => hook::run(arguments, printer).await,
+        BenchCommand::Backfill(arguments) => backfill::run(arguments, printer).await,
+        BenchCommand::BackfillWorker(arguments) => worker::run(arguments, home, printer).await,
         BenchCommand::Ingest(arguments) => ingest::run(arguments, printer).await,
         BenchCommand::Chaos(arguments) => chaos::run(arguments, printer).await,
+        BenchCommand::Redact(arguments) => redact::run(arguments, printer),
     }
 }
 

@@ -1,0 +1,147 @@
+//! The benches and their flags.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::bench::chaos::Scenario;
+
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// The hook's wall time against an empty process and `node -e 0`
+    Hook(BenchHookArgs),
+    /// Reading transcripts against parsing their lines, and what memory it takes
+    Backfill(BenchBackfillArgs),
+    /// One measurement of `bench backfill`
+    #[command(hide = true)]
+    BackfillWorker(BackfillWorkerArgs),
+    /// Events a second into the journal against the same rows inserted by hand
+    Ingest(BenchIngestArgs),
+    /// Break things under load and count what is lost, doubled, stuck or late
+    Chaos(BenchChaosArgs),
+    /// Taking secrets out of 4 KiB of text against the keyword scan alone
+    Redact(BenchRedactArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct BenchBackfillArgs {
+    /// The size of the transcripts that are made and read
+    #[arg(long, default_value_t = 1.0)]
+    pub gigabytes: f64,
+
+    /// The size of those that are also stored
+    #[arg(long, default_value_t = 0.05)]
+    pub stored_gigabytes: f64,
+
+    /// Also write the figures into docs/benchmarks.md
+    #[arg(long)]
+    pub write: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BackfillWorkerArgs {
+    #[arg(value_enum)]
+    pub work: BackfillWork,
+
+    pub path: PathBuf,
+
+    #[arg(long, default_value_t = 0)]
+    pub bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BackfillWork {
+    WriteMany,
+    WriteOne,
+    Parse,
+    Read,
+    Store,
+}
+
+impl BackfillWork {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::WriteMany => "write-many",
+            Self::WriteOne => "write-one",
+            Self::Parse => "parse",
+            Self::Read => "read",
+            Self::Store => "store",
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct BenchRedactArgs {
+    /// How often each kind of text is cleaned
+    #[arg(long, default_value_t = 2000)]
+    pub rounds: usize,
+
+    /// Also write the figures into docs/benchmarks.md
+    #[arg(long)]
+    pub write: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchHookArgs {
+    /// How often each program is run
+    #[arg(long, default_value_t = 300)]
+    pub rounds: usize,
+
+    /// Also write the figures into docs/benchmarks.md
+    #[arg(long)]
+    pub write: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchIngestArgs {
+    /// How often everything is measured
+    #[arg(long, default_value_t = 5)]
+    pub rounds: usize,
+
+    /// Events in one run
+    #[arg(long, default_value_t = 3000)]
+    pub events: usize,
+
+    /// Also write the figures into docs/benchmarks.md
+    #[arg(long)]
+    pub write: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchChaosArgs {
+    /// Play only this scenario; may be given several times
+    #[arg(long, value_enum, value_name = "SCENARIO")]
+    pub only: Vec<Scenario>,
+
+    /// How long Postgres is stopped where it is stopped
+    #[arg(long, default_value_t = 60)]
+    pub outage_seconds: u64,
+
+    /// Without an embedding model: jobs wait, and are only looked at for those that died
+    #[arg(long)]
+    pub no_model: bool,
+
+    /// Also write the figures into docs/benchmarks.md
+    #[arg(long)]
+    pub write: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,408 @@
+//! Every command and every flag; those of `backfill` and of the benches in files of their own. What they do stands in
+//! `commands`, one file a command.
+
+mod backfill;
+mod bench;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::Serialize;
+
+pub use backfill::{BackfillAgent, BackfillArgs};
+pub use bench::{
+    BackfillWork, BackfillWorkerArgs, BenchBackfillArgs, BenchChaosArgs, BenchCommand, BenchHookArgs, BenchIngestArgs,
+    BenchRedactArgs,
+};
+
+use crate::output::{Form, Verbosity};
+
+#[derive(Debug, Parser)]
+#[command(name = "agent-memory", bin_name = "cargo xtask", version, about, disable_help_subcommand = true)]
+#[command(after_help = "The installation lies in AGENT_MEMORY_HOME, else in the user's data folder.")]
+pub struct Cli {
+    /// Say nothing but warnings and failures
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+
+    /// Also say what each step is made of
+    #[arg(short, long, global = true)]
+    verbose: bool,
+
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+impl Cli {
+    pub fn verbosity(&self) -> Verbosity {
+        match (self.quiet, self.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (_, true) => Verbosity::Verbose,
+            _ => Verbosity::Default,
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Build, install and start everything, and register it with the agents; safe to repeat
+    Up(UpArgs),
+    /// Start what is installed: no build, no download
+    #[command(hide = true)]
+    Start,
+    /// Stop everything; the data stays unless --purge is given
+    Down(DownArgs),
+    /// Show what runs and what is remembered
+    Status(JsonArgs),
+    /// Check every part and name the command that mends what is broken
+    Doctor(JsonArgs),
+    /// Show the logs of the services
+    Logs(LogsArgs),
+    /// Remove what is older or larger than the limits in settings.toml allow
+    Gc(GcArgs),
+    /// Do something about jobs that do not get done by themselves
+    #[command(subcommand)]
+    Queue(QueueCommand),
+    /// Bring the database's schema up to date
+    Migrate,
+    /// Register hooks and MCP server with agents
+    Register(AgentArgs),
+    /// Undo exactly what `register` did
+    Unregister(AgentArgs),
+    /// Read what agents recorded by themselves: the time before the hooks, and what hooks do not say
+    Backfill(BackfillArgs),
+    /// Build the container images
+    Images,
+    /// Which repository is which project, and what is not recorded
+    #[command(subcommand)]
+    Project(ProjectCommand),
+    /// Run all tests, with a database for them
+    Test(TestArgs),
+    /// Run what continuous integration runs: format, lints, docs, licences, queries, tests
+    Ci,
+    /// Refresh the checked queries in .sqlx
+    Prepare(PrepareArgs),
+    /// Measure
+    #[command(subcommand)]
+    Bench(BenchCommand),
+    /// From the journal to a model
+    #[command(subcommand)]
+    Train(TrainCommand),
+}
+
+#[derive(Debug, Args)]
+pub struct UpArgs {
+    /// Where database and server run
+    #[arg(long, value_enum, default_value_t, conflicts_with = "database_url")]
+    pub runtime: RuntimeChoice,
+
+    /// Use this Postgres (15 or newer, with pgvector) instead of one of our own
+    // A password on a command line can be read by every user of the machine; the variable cannot.
+    #[arg(long, value_name = "URL", env = "AGENT_MEMORY_DATABASE_URL", hide_env_values = true)]
+    pub database_url: Option<String>,
+
+    /// The server's port on 127.0.0.1; kept for the next time [default: 3377]
+    #[arg(long)]
+    pub port: Option<u16>,
+
+    /// Do not register anything with the agents
+    #[arg(long)]
+    pub no_register: bool,
+
+    /// Use the embedding model in this folder (model.onnx and its tokenizer files)
+    #[arg(long, value_name = "DIR")]
+    pub embedding_model_dir: Option<PathBuf>,
+
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum RuntimeChoice {
+    /// Docker when an engine answers, else embedded; what is installed already stays
+    #[default]
+    Auto,
+    /// Containers
+    Docker,
+    /// A private Postgres and the server as background processes
+    Embedded,
+}
+
+#[derive(Debug, Args)]
+pub struct DownArgs {
+    /// Also delete the data, after asking
+    #[arg(long)]
+    pub purge: bool,
+
+    /// Do not ask
+    #[arg(long, requires = "purge")]
+    pub yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct JsonArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct GcArgs {
+    /// Only say what would be removed
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Also give the space back to the disk: writes the tables anew, and events wait in the spool meanwhile
+    #[arg(long, conflicts_with = "dry_run")]
+    pub compact: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum QueueCommand {
+    /// Have jobs that were given up tried again
+    Retry(QueueSelection),
+    /// Forget jobs that were given up
+    Drop(QueueSelection),
+    /// Embed every document that has no vector of the installed model
+    Embed,
+}
+
+#[derive(Debug, Args)]
+pub struct QueueSelection {
+    /// Only jobs of this kind, as `doctor` names it
+    #[arg(long)]
+    pub kind: Option<String>,
+
+    /// Also jobs that still wait
+    #[arg(long)]
+    pub all: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct LogsArgs {
+    /// Keep on printing what comes
+    #[arg(short, long)]
+    pub follow: bool,
+
+    /// How many of the last lines
+    #[arg(short = 'n', long, default_value_t = 100)]
+    pub lines: usize,
+
+    /// `server` or `postgres`; both if not given
+    pub service: Option<Service>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Service {
+    Server,
+    Postgres,
+}
+
+#[derive(Debug, Args)]
+pub struct AgentArgs {
+    /// Which agents; if none is named, every one that this user has
+    #[arg(value_enum, value_name = "AGENT")]
+    named: Vec<Agent>,
+
+    /// The same as a list
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "AGENT,...")]
+    agents: Vec<Agent>,
+
+    /// Print what was done as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl AgentArgs {
+    pub fn form(&self) -> Form {
+        Form::of_flag(self.json)
+    }
+
+    /// Each named agent once, in one order however they were named: what one agent runs may depend on another's settings.
+    pub fn chosen(&self) -> Vec<Agent> {
+        let is_chosen = |agent: &Agent| self.named.contains(agent) || self.agents.contains(agent);
+        Agent::value_variants().iter().copied().filter(is_chosen).collect()
+    }
+}
+
+/// The agents that can be registered with. VS Code comes after those whose hooks it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Agent {
+    Claude,
+    Codex,
+    Gemini,
+    Cursor,
+    Copilot,
+    Vscode,
+    Opencode,
+}
+
+impl Agent {
+    /// What people call it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Claude => "Claude Code",
+            Self::Codex => "Codex",
+            Self::Gemini => "Gemini CLI",
+            Self::Cursor => "Cursor",
+            Self::Copilot => "Copilot CLI",
+            Self::Vscode => "VS Code",
+            Self::Opencode => "OpenCode",
+        }
+    }
+
+    /// What it is called on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Cursor => "cursor",
+            Self::Copilot => "copilot",
+            Self::Vscode => "vscode",
+            Self::Opencode => "opencode",
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ProjectCommand {
+    /// Show the projects, the merges that can be undone, and what is not recorded
+    List(JsonArgs),
+    /// Make one project of two
+    Merge(MergeArgs),
+    /// Undo a merge
+    Unmerge(UndoArgs),
+    /// Give what came from one folder or remote a project of its own
+    Split(SplitArgs),
+    /// Let what comes from a folder or remote belong to a project
+    Alias(AliasArgs),
+    /// Record nothing from a folder or `remote:host/path`
+    Exclude(ExcludeArgs),
+    /// Record again what `exclude` had excluded
+    Include(ExcludeArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct MergeArgs {
+    /// The project that goes: its name, remote or folder
+    #[arg(required_unless_present = "undo")]
+    pub from: Option<String>,
+
+    /// The project that takes it in
+    #[arg(required_unless_present = "undo")]
+    pub into: Option<String>,
+
+    /// Undo the merge of that number instead
+    #[arg(long, value_name = "MERGE", conflicts_with_all = ["from", "into"])]
+    pub undo: Option<i64>,
+}
+
+#[derive(Debug, Args)]
+pub struct UndoArgs {
+    /// The merge's number, as `project list` shows it
+    pub merge: i64,
+}
+
+#[derive(Debug, Args)]
+#[group(id = "part", required = true, multiple = false, args = ["folder", "remote"])]
+pub struct SplitArgs {
+    /// The project's name, remote or folder
+    pub project: String,
+
+    /// The top folder of a checkout or worktree
+    #[arg(long, value_name = "PATH")]
+    pub folder: Option<PathBuf>,
+
+    /// A remote by which the project is known too
+    #[arg(long, value_name = "URL")]
+    pub remote: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct AliasArgs {
+    /// The project's name, remote or folder
+    pub project: String,
+
+    /// A folder, a remote, or a key as `project list` shows it
+    pub key_or_path: String,
+}
+
+#[derive(Debug, Args)]
+pub struct ExcludeArgs {
+    /// A folder, a pattern such as `~/private/**`, or `remote:host/path`
+    pub place: String,
+}
+
+#[derive(Debug, Args)]
+pub struct TestArgs {
+    /// Handed on to `cargo test`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub arguments: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct PrepareArgs {
+    /// Change nothing; fail if .sqlx is stale
+    #[arg(long)]
+    pub check: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TrainCommand {
+    /// Make a dataset from the journal
+    Dataset(DatasetArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct DatasetArgs {
+    /// Only count what could become training rows
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn agents_can_be_named_in_either_way_and_come_in_one_order() {
+        let chosen = |arguments: &[&str]| {
+            let arguments = ["agent-memory", "register"].iter().chain(arguments);
+            match Cli::try_parse_from(arguments).unwrap().command {
+                Command::Register(arguments) => arguments.chosen(),
+                command => panic!("{command:?}"),
+            }
+        };
+        assert_eq!(chosen(&[]), []);
+        assert_eq!(chosen(&["claude"]), [Agent::Claude]);
+        assert_eq!(chosen(&["--agents", "vscode,codex,claude"]), [Agent::Claude, Agent::Codex, Agent::Vscode]);
+        assert_eq!(chosen(&["gemini", "--agents", "gemini,claude"]), [Agent::Claude, Agent::Gemini]);
+        for agent in Agent::value_variants() {
+            assert_eq!(chosen(&[agent.name()]), [*agent]);
+        }
+    }
+
+    #[test]
+    fn a_database_url_excludes_a_choice_of_runtime() {
+        let arguments = ["agent-memory", "up", "--runtime", "docker", "--database-url", "postgres://h/d"];
+        assert!(Cli::try_parse_from(arguments).is_err());
+    }
+}
