@@ -5,7 +5,8 @@
 
 use serde_json::Value;
 
-use super::wire::{About, NotKept, UNKNOWN, Wire, failed};
+use super::common::{About, failed};
+use super::wire::{NotKept, UNKNOWN, Wire};
 use super::{EventKind, HappeningKind, Outcome, lenient};
 
 pub(super) fn read(wire: &mut Wire) -> Result<EventKind, NotKept> {

@@ -216,10 +216,8 @@ fn watched(home: &Home) -> Vec<Watched> {
         (Agent::Gemini, event::Agent::GeminiCli),
     ];
     let watched = of.into_iter().filter_map(|(agent, recorded_as)| {
-        let is_registered = matches!(
-            register::completeness(agent, home),
-            Ok(Completeness::Complete | Completeness::Partial)
-        );
+        let is_registered =
+            matches!(register::completeness(agent, home), Ok(Completeness::Complete | Completeness::Partial));
         let folder = around.agent_folder(recorded_as).ok().flatten().filter(|_| is_registered)?;
         Some(Watched {
             agent: recorded_as.as_str(),
