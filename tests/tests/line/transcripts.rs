@@ -56,7 +56,7 @@ async fn every_recorded_transcript_is_backfilled_once_and_can_be_taken_back() ->
 
 #[tokio::test]
 async fn a_recorded_session_told_by_its_hooks_and_its_transcript_is_one_session() -> Result<()> {
-    for recording in recordings::claude_code()? {
+    for recording in recordings::of("claude-code-2.1.332")? {
         let transcripts = recordings::transcripts_of(&recording)?;
         ensure!(!transcripts.is_empty(), "{} has no transcript", recording.name);
         let mut told = Vec::new();
