@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Parser;
 use mcp::{Installation, Tools};
+use memory::home::Home;
 use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::stdio;
@@ -32,9 +33,8 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     log_to_stderr(&arguments.log);
     // Notes that an agent saves are cleaned by this process.
-    if let Some(rules) = arguments.redact_rules.as_deref()
-        && let Err(error) = memory::redact::install(rules)
-    {
+    let settings = Home::locate().ok().map(|home| memory::settings::folder(&home));
+    if let Err(error) = memory::redact::install_from(arguments.redact_rules.as_deref(), settings.as_deref()) {
         tracing::error!(hint = error.hint(), "{error}");
         return ExitCode::FAILURE;
     }

@@ -188,10 +188,12 @@ mod tests {
     fn everything_has_a_default_and_the_template_shows_it() {
         assert_eq!(Settings::read(Path::new("/nowhere/at/all")).unwrap(), Settings::default());
         assert_eq!(Settings::parse(TEMPLATE).unwrap(), Settings::default());
+        // An example, which is no default, is set back from the margin.
         let shown: String = TEMPLATE
             .lines()
-            .filter_map(|line| {
-                line.strip_prefix("# ").filter(|line| line.contains(" = ")).or(line.starts_with('[').then_some(line))
+            .filter_map(|line| match line.strip_prefix("# ") {
+                Some(shown) => Some(shown).filter(|shown| shown.contains(" = ") && !shown.starts_with(' ')),
+                None => Some(line).filter(|line| line.starts_with('[')),
             })
             .flat_map(|line| [line, "\n"])
             .collect();

@@ -84,7 +84,7 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
     let background = tasks.spawn({
         let (app, shutdown) = (app.clone(), shutdown.clone());
         let projects = config.projects;
-        async move { work(app, &folders, projects, &shutdown).await.inspect_err(|_| shutdown.cancel()) }
+        async move { Box::pin(work(app, &folders, projects, &shutdown)).await.inspect_err(|_| shutdown.cancel()) }
     });
     tasks.close();
 

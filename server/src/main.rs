@@ -50,10 +50,9 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
         return Ok(memory::store::migrate(&db).await?);
     }
     // Before anything is taken in: rules that cannot be used are no reason to keep secrets.
-    if let Some(rules) = arguments.redact_rules.as_deref() {
-        memory::redact::install(rules)?;
-    }
+    let redact_rules = arguments.redact_rules.clone();
     let config = arguments.resolve()?;
+    memory::redact::install_from(redact_rules.as_deref(), Some(&config.config))?;
     let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     let shutdown = CancellationToken::new();
     let mut serving = tokio::spawn(serve(config, listener, shutdown.clone()));

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::{TimeDelta, Utc};
 use memory::store::{Db, retention};
 use tokio_util::sync::CancellationToken;
 
@@ -11,10 +12,14 @@ use crate::storage::Folders;
 const INTERVAL: Duration = Duration::from_mins(30);
 
 pub(crate) async fn apply_daily_until(db: &Db, folders: &Folders, shutdown: &CancellationToken) {
+    let mut due_at = Utc::now();
     loop {
-        // A stop must not wait for it: what is removed so far is removed, and the next run goes on.
-        if shutdown.run_until_cancelled(apply(db, folders)).await.is_none() {
-            return;
+        if Utc::now() >= due_at {
+            // A stop must not wait for it: what is removed so far is removed, and the next run goes on.
+            if shutdown.run_until_cancelled(Box::pin(apply(db, folders))).await.is_none() {
+                return;
+            }
+            due_at = Utc::now() + TimeDelta::days(1);
         }
         if shutdown.run_until_cancelled(tokio::time::sleep(INTERVAL)).await.is_none() {
             return;

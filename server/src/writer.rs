@@ -1,9 +1,13 @@
 //! The one way into the journal: events queue up here, and what has come in while one transaction commits goes into the
-//! next. So concurrent requests share commits.
+//! next. So concurrent requests share commits. Sessions are spread over a few such loops; one session stays with one of them, and
+//! so do its events in their order.
 
 use std::future::Future;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::join_all;
 use memory::event::Event;
 use memory::project::ProjectPolicy;
 use memory::store::{Db, ProjectCache, Recorded, StoreError, record};
@@ -11,20 +15,23 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::storage::Storage;
 
-/// Events in one transaction, at most: what a burst of parallel sessions sends in a few milliseconds.
-const MAX_BATCH: usize = 64;
-/// Events that wait; when there are more, requests wait to be taken in.
-const MAX_WAITING: usize = 1024;
+/// While one loop waits for its commit, the other can use the database: with two, that is never idle under load. More only made
+/// the batches smaller.
+const LOOPS: usize = 2;
+/// Events in one transaction, at most: twice as many as parallel sessions send at once.
+const MAX_BATCH: usize = 128;
+/// Events that wait for one loop; when there are more, requests wait to be taken in.
+const MAX_WAITING: usize = 512;
 /// How often a transaction that stood in another's way is tried again at once.
 const MAX_CONFLICTS: u32 = 3;
 /// A database that takes longer than this for a batch counts as away.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// A handle to the write loop. The loop ends when the last handle is gone.
+/// A handle to the write loops. They end when the last handle is gone.
 #[derive(Clone)]
 pub(crate) struct Writer {
     storage: Storage,
-    events: mpsc::Sender<Pending>,
+    loops: [mpsc::Sender<Pending>; LOOPS],
 }
 
 /// Why an event is not in the journal.
@@ -43,8 +50,10 @@ struct Pending {
 
 impl Writer {
     pub(crate) fn new(db: Db, projects: ProjectPolicy, storage: Storage) -> (Self, impl Future<Output = ()> + Send) {
-        let (events, waiting) = mpsc::channel(MAX_WAITING);
-        (Self { storage, events }, write(db, ProjectCache::new(projects), waiting))
+        let channels: [_; LOOPS] = std::array::from_fn(|_| mpsc::channel(MAX_WAITING));
+        let loops = channels.each_ref().map(|(events, _)| events.clone());
+        let write = |(_, waiting)| write(db.clone(), ProjectCache::new(projects.clone()), waiting);
+        (Self { storage, loops }, join_all(channels.map(write)).map(drop))
     }
 
     /// Returns after the event's commit. The event is stored even if the caller stops waiting.
@@ -55,8 +64,11 @@ impl Writer {
     /// Returns when the event has its place in the order of events; its commit is still to come.
     pub(crate) async fn enqueue(&self, mut event: Event) -> Result<Enqueued, WriteError> {
         self.storage.fit(&mut event);
+        let mut hash = DefaultHasher::new();
+        (event.agent, &event.session).hash(&mut hash);
+        let turn = hash.finish() as usize % LOOPS;
         let (reply, answer) = oneshot::channel();
-        self.events.send(Pending { event, reply }).await.map_err(|_| WriteError::Away)?;
+        self.loops[turn].send(Pending { event, reply }).await.map_err(|_| WriteError::Away)?;
         Ok(Enqueued { answer })
     }
 }
@@ -78,7 +90,7 @@ async fn write(db: Db, mut projects: ProjectCache, mut waiting: mpsc::Receiver<P
         // Servers that share a database lock sessions in the same order, so that they never wait for each other in a ring.
         batch.sort_by(|one, two| session_of(one).cmp(&session_of(two)));
         let (events, replies): (Vec<_>, Vec<_>) = batch.drain(..).map(|pending| (pending.event, pending.reply)).unzip();
-        let results = store(&db, &mut projects, events).await;
+        let results = store(&db, &mut projects, &events).await;
         for (reply, result) in replies.into_iter().zip(results) {
             // Nobody waits any more: the hook's deadline was shorter.
             let _ = reply.send(result);
@@ -92,15 +104,15 @@ fn session_of(pending: &Pending) -> (&'static str, &str) {
 
 /// Stores a batch in one transaction. If one of its events is refused or takes too long, the halves are tried alone, so that
 /// the others do not share its fate.
-async fn store(db: &Db, projects: &mut ProjectCache, mut events: Vec<Event>) -> Vec<Result<Recorded, WriteError>> {
+async fn store(db: &Db, projects: &mut ProjectCache, events: &[Event]) -> Vec<Result<Recorded, WriteError>> {
     let count = events.len();
-    let failure = match attempt(db, projects, events.clone()).await {
+    let failure = match attempt(db, projects, events).await {
         Ok(recorded) => return recorded.into_iter().map(Ok).collect(),
         Err(failure) => failure,
     };
     if count > 1 && !matches!(failure, Failure::Away(_)) {
-        let second = events.split_off(count / 2);
-        let mut results = Box::pin(store(db, projects, events)).await;
+        let (first, second) = events.split_at(count / 2);
+        let mut results = Box::pin(store(db, projects, first)).await;
         results.extend(Box::pin(store(db, projects, second)).await);
         return results;
     }
@@ -134,10 +146,10 @@ enum Failure {
     Away(StoreError),
 }
 
-async fn attempt(db: &Db, projects: &mut ProjectCache, events: Vec<Event>) -> Result<Vec<Recorded>, Failure> {
+async fn attempt(db: &Db, projects: &mut ProjectCache, events: &[Event]) -> Result<Vec<Recorded>, Failure> {
     let mut conflicts = 0;
     loop {
-        let stored = tokio::time::timeout(DEADLINE, transaction(db, projects, events.clone())).await;
+        let stored = tokio::time::timeout(DEADLINE, transaction(db, projects, events)).await;
         if let Ok(Ok(recorded)) = stored {
             return Ok(recorded);
         }
@@ -152,12 +164,9 @@ async fn attempt(db: &Db, projects: &mut ProjectCache, events: Vec<Event>) -> Re
     }
 }
 
-async fn transaction(db: &Db, projects: &mut ProjectCache, events: Vec<Event>) -> Result<Vec<Recorded>, StoreError> {
+async fn transaction(db: &Db, projects: &mut ProjectCache, events: &[Event]) -> Result<Vec<Recorded>, StoreError> {
     let mut tx = db.begin().await?;
-    let mut recorded = Vec::with_capacity(events.len());
-    for event in events {
-        recorded.push(record(&mut tx, projects, event).await?);
-    }
+    let recorded = record(&mut tx, projects, events).await?;
     tx.commit().await?;
     Ok(recorded)
 }

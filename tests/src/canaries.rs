@@ -125,6 +125,7 @@ fn tokens(dice: &mut Dice) -> Vec<(&'static str, String)> {
         ("npm-token", make(&[("np", "m", 1), ("_", any, 36)])),
         ("pypi-token", make(&[("pypi", "-", 1), ("AgEIcHlwaS5vcmc", url, 150)])),
         ("crates-io-token", make(&[("ci", "o", 1), ("", any, 32)])),
+        ("nuget-key", make(&[("o", "y", 1), ("2", LOWER, 43)])),
         ("rubygems-key", make(&[("ruby", "g", 1), ("ems_", hex, 48)])),
         ("docker-hub-token", make(&[("dckr", "_", 1), ("pat_", url, 27)])),
         ("artifactory-token", make(&[("AK", "C", 1), ("p", any, 69)])),

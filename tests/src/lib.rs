@@ -11,6 +11,7 @@ pub mod hook;
 pub mod journal;
 pub mod mcp_client;
 pub mod model;
+pub mod operator;
 pub mod programs;
 pub mod recordings;
 pub mod settings;

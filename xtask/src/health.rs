@@ -17,6 +17,11 @@ pub struct Health {
     pub embedding: EmbeddingHealth,
     pub queue: QueueHealth,
     pub spool: SpoolHealth,
+    /// A server from before these were told says nothing of them.
+    #[serde(default)]
+    pub storage: Option<StorageHealth>,
+    #[serde(default)]
+    pub memory: Option<MemoryHealth>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,12 +43,36 @@ pub struct EmbeddingHealth {
 pub struct QueueHealth {
     pub pending: Option<i64>,
     pub dead: Option<i64>,
+    /// The kinds of jobs that the server works.
+    #[serde(default)]
+    pub handles: Option<Vec<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SpoolHealth {
     pub waiting: u64,
+    #[serde(default)]
+    pub waiting_bytes: u64,
     pub rejected: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StorageHealth {
+    /// `ok` or `metadata_only`.
+    pub state: String,
+    pub message: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MemoryHealth {
+    pub resident_bytes: Option<u64>,
+}
+
+/// Whether a server takes a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accepts {
+    Yes,
+    No,
 }
 
 impl Health {
@@ -54,21 +83,42 @@ impl Health {
 
 /// Asks the server at an address.
 pub async fn fetch(address: SocketAddr) -> Result<Health> {
-    let client = reqwest::Client::builder()
-        // The server is on this machine, whatever proxy the environment names.
-        .no_proxy()
-        .timeout(DEADLINE)
-        .build()
-        .context("cannot make an HTTP client")?;
-    let answer = client.get(format!("http://{address}/api/health")).send().await;
+    let answer = client()?.get(format!("http://{address}/api/health")).send().await;
     let answer = answer.with_context(|| format!("nothing answers at {address}"))?;
     let answer = answer.error_for_status().context("the server refuses to say how it is")?;
     answer.json().await.context("what answers there is not our server")
 }
 
+/// Asks the server at an address whether it takes this token.
+pub async fn accepts(address: SocketAddr, token: &str) -> Result<Accepts> {
+    let request = client()?.get(format!("http://{address}/api/admin/stats")).bearer_auth(token);
+    let answer = request.send().await.with_context(|| format!("nothing answers at {address}"))?;
+    Ok(if answer.status() == reqwest::StatusCode::UNAUTHORIZED { Accepts::No } else { Accepts::Yes })
+}
+
+fn client() -> Result<reqwest::Client> {
+    reqwest::Client::builder()
+        // The server is on this machine, whatever proxy the environment names.
+        .no_proxy()
+        .timeout(DEADLINE)
+        .build()
+        .context("cannot make an HTTP client")
+}
+
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// A server that is well.
+    pub(crate) fn healthy() -> Health {
+        let text = r#"{"status": "ok", "version": "0.1.0",
+            "database": {"state": "up", "schema_version": 10, "message": null},
+            "embedding": {"state": "ready", "model": "mini@0a1b2c3d", "message": null},
+            "queue": {"pending": 0, "dead": 0, "handles": ["embed_document"]},
+            "spool": {"waiting": 0, "waiting_bytes": 0, "rejected": 0},
+            "storage": {"state": "ok", "message": null}, "memory": {"resident_bytes": 90000000}}"#;
+        serde_json::from_str(text).unwrap()
+    }
 
     #[test]
     fn reads_the_documented_shape_with_the_database_up_and_down() {

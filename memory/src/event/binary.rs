@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn leaves_what_people_write_as_it_is() {
         let names = (0..400).map(|number| format!("someModule{number}/AnotherFile{number}")).collect::<Vec<_>>();
-        let hex = (0..100).map(|number| format!("{number:064x}\n")).collect::<String>();
+        let hex = (0..100).map(|number| format!("{number:064x}")).collect::<Vec<_>>().join("\n");
         for text in [
             names.join("\n"),
             names.join("/"),

@@ -51,7 +51,7 @@ impl HappeningKind {
 impl Happening {
     /// The key of a compaction: the digest of its summary, which the hook and the transcript both tell.
     pub fn compaction_key(summary: &str) -> String {
-        const KEPT_BYTES: usize = 8;
+        const KEPT_BYTES: usize = 16;
         let digest = Sha256::digest(summary.trim());
         let mut key = format!("{}:", HappeningKind::Compacted.as_str());
         for byte in &digest[..KEPT_BYTES] {
@@ -71,6 +71,6 @@ mod tests {
         let key = Happening::compaction_key("All done.");
         assert_eq!(key, Happening::compaction_key("\nAll done.\n"));
         assert_ne!(key, Happening::compaction_key("All undone."));
-        assert_eq!(key.len(), "compacted:".len() + 16);
+        assert_eq!(key.len(), "compacted:".len() + 32);
     }
 }

@@ -1,9 +1,8 @@
 //! What agents send, read into what we keep.
 //!
 //! `envelope` is our hook program's wrapping, `detect` finds who really sent the payload, and each agent's wire format is one
-//! file (`claude_code`, `codex`, `gemini_cli`, `cursor`, `copilot_cli`, `vscode`) over what they have in common (`wire`, `common`). Reading
-//! is total: JSON that we do not model is [`Reading::Ignored`] with its reason, never an error, because agents add events with
-//! every release. What is stored and how belongs to `store`.
+//! file (`claude_code`, `codex`, `gemini_cli`, `cursor`, `copilot_cli`, `vscode`, `opencode`) over what they have in common (`wire`,
+//! `common`). Reading
 
 mod agent;
 mod binary;
@@ -19,6 +18,7 @@ mod gemini_cli;
 mod happening;
 mod lenient;
 mod metadata;
+mod opencode;
 mod output;
 mod text;
 mod vscode;
@@ -172,13 +172,13 @@ pub fn read(envelope: Envelope) -> Reading {
         Err(ignored) => return ignored,
     };
     let kind = match agent {
-        Agent::ClaudeCode => claude_code::read(&mut wire),
+        Agent::ClaudeCode | Agent::Custom => claude_code::read(&mut wire),
         Agent::Codex => codex::read(&mut wire),
         Agent::GeminiCli => gemini_cli::read(&mut wire),
         Agent::Cursor => cursor::read(&mut wire),
         Agent::CopilotCli => copilot_cli::read(&mut wire),
         Agent::VsCode => vscode::read(&mut wire),
-        Agent::OpenCode => Err("its agent's events are not read yet"),
+        Agent::OpenCode => opencode::read(&mut wire),
     };
     match kind {
         Ok(kind) => Reading::Kept(Box::new(wire.close(kind))),

@@ -108,11 +108,11 @@ mod tests {
 
     #[test]
     fn keeps_a_large_output_whole_beside_its_preview() {
-        let log = (0..4_000).map(|number| format!("test case_{number} ... ok\n")).collect::<String>();
+        let log = (0..4_000).map(|number| format!("test case_{number} ... ok")).collect::<Vec<_>>().join("\n");
         let output = of_tool("Bash", &json!({"stdout": log})).unwrap();
-        assert_eq!(output.preview.truncated_at_bytes, Some(log.trim_end().len() as i64));
+        assert_eq!(output.preview.truncated_at_bytes, Some(log.len() as i64));
         assert!(output.preview.text.len() < MAX_OUTPUT_BYTES + 64);
-        assert_eq!(output.whole.as_deref(), Some(log.trim_end()));
+        assert_eq!(output.whole.as_deref(), Some(log.as_str()));
         assert_eq!(of_tool("Read", &json!({"file": {"content": log}})).unwrap().whole, None, "the file is on the disk");
         assert_eq!(of_tool("Bash", &json!({"stdout": "short"})).unwrap().whole, None);
     }

@@ -21,7 +21,7 @@ pub struct KindState {
     pub held: i64,
     pub held_until: Option<DateTime<Utc>>,
     pub holders: Vec<String>,
-    /// Held under a lease that has run out: the next worker takes them.
+    /// Held under a lease that ran out more than a minute ago: any worker would have taken them.
     pub expired: i64,
     pub dead: i64,
     /// Of the jobs that are not dead, the most attempts and the last reason.
@@ -61,7 +61,7 @@ pub async fn kinds(db: &Db) -> Result<Vec<KindState>, QueueError> {
         KindState,
         r#"with job as (
                select *, status = 'pending' and locked_until > now() as is_held,
-                      status = 'pending' and locked_until <= now() as is_expired,
+                      status = 'pending' and locked_until <= now() - interval '1 minute' as is_expired,
                       status = 'pending' and locked_until is null and run_after <= now() as is_due,
                       status = 'pending' and locked_until is null and run_after > now() as is_later
                from mem_observation_queue

@@ -58,16 +58,22 @@ pub struct Job {
     pub attempts: i32,
 }
 
-/// Enqueues a job. Where one with the same key waits already, that row is locked until the transaction ends, so that no worker
-/// takes it and reads what the transaction is about to change.
-pub async fn enqueue(connection: &mut PgConnection, job: &NewJob) -> Result<(), QueueError> {
+/// Enqueues jobs, no two with the same key. Where one with that key waits already, its row is locked until the transaction ends,
+/// so that no worker takes it and reads what the transaction is about to change.
+pub async fn enqueue(connection: &mut PgConnection, jobs: &[NewJob]) -> Result<(), QueueError> {
+    let kinds: Vec<_> = jobs.iter().map(|job| job.kind.to_owned()).collect();
+    let payloads: Vec<_> = jobs.iter().map(|job| job.payload.clone()).collect();
+    let keys: Vec<_> = jobs.iter().map(|job| job.dedupe_key.clone()).collect();
+    let delays_us: Vec<_> = jobs.iter().map(|job| job.delay.as_micros() as i64).collect();
     sqlx::query!(
-        "insert into mem_observation_queue (kind, payload, dedupe_key, run_after) values ($1, $2, $3, now() + $4)
+        "insert into mem_observation_queue (kind, payload, dedupe_key, run_after)
+         select kind, payload, dedupe_key, now() + delay_us * interval '1 microsecond'
+         from unnest($1::text[], $2::jsonb[], $3::text[], $4::bigint[]) as new (kind, payload, dedupe_key, delay_us)
          on conflict (kind, dedupe_key) where status = 'pending' do update set payload = excluded.payload",
-        job.kind,
-        job.payload,
-        job.dedupe_key,
-        PgInterval::try_from(job.delay).expect("a delay is whole microseconds"),
+        &kinds,
+        &payloads,
+        &keys as &[Option<String>],
+        &delays_us,
     )
     .execute(connection)
     .await?;

@@ -203,9 +203,13 @@ impl Cursor<'_> {
             return Some((form, self.quoted(depth, quote)));
         }
         let start = self.at;
-        let is_environment = matches!(separator, Separator::Equals | Separator::Colon)
-            && self.bytes[name.range.clone()].iter().all(|byte| !byte.is_ascii_lowercase())
-            && (separator == Separator::Equals && blanks == 0 || name.opens_line);
+        let is_upper_case = self.bytes[name.range.clone()].iter().all(|byte| !byte.is_ascii_lowercase());
+        let is_environment = is_upper_case
+            && match separator {
+                Separator::Equals => blanks == 0,
+                Separator::Colon => name.opens_line,
+                _ => false,
+            };
         let form = match separator {
             Separator::Comma => return None,
             Separator::Tag => {

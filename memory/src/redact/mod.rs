@@ -33,8 +33,20 @@ const SECRET_MARK: &str = "‹redacted:";
 
 static INSTALLED: OnceLock<Redactor> = OnceLock::new();
 
-/// Adds the rules of a file in gitleaks' format to the built-in ones, for this whole process. To be called once, before
-/// anything is cleaned.
+/// Where the user's rules lie, among the files that a person edits, unless they are named elsewhere.
+const RULES_FILE: &str = "redact.toml";
+
+/// Adds the rules of the user, in gitleaks' format, to the built-in ones, for this whole process: those of the file that is named,
+/// else those of `redact.toml` in the folder of the settings, if that is there. To be called once, before anything is cleaned.
+pub fn install_from(named: Option<&Path>, settings_folder: Option<&Path>) -> Result<(), RulesError> {
+    let usual = settings_folder.map(|folder| folder.join(RULES_FILE)).filter(|file| file.exists());
+    match named.or(usual.as_deref()) {
+        Some(rules) => install(rules),
+        None => Ok(()),
+    }
+}
+
+/// Adds the rules of that file.
 pub fn install(user_rules: &Path) -> Result<(), RulesError> {
     let redactor = Redactor::with(gitleaks::read(user_rules)?);
     INSTALLED.set(redactor).map_err(|_| RulesError::TooLate { path: user_rules.to_owned() })
@@ -49,6 +61,11 @@ pub fn clean(text: &str) -> Cow<'_, str> {
 /// whatever that looks like. Objects and arrays keep their members and items.
 pub fn clean_json(value: &mut Value) {
     json::clean(installed(), value);
+}
+
+/// Whether something was taken out of a text.
+pub fn is_cleaned(text: &str) -> bool {
+    text.contains(SECRET_MARK) || text.contains(PRIVATE_MARK)
 }
 
 /// How many keywords of the rules stand in a text: the part of [`clean`] that every text pays, for comparing with the whole.

@@ -30,7 +30,7 @@ pub enum RulesError {
 impl RulesError {
     /// What the user can do about it.
     pub const fn hint(&self) -> &'static str {
-        "mend the file that AGENT_MEMORY_REDACT_RULES names, or unset the variable to use the built-in rules alone"
+        "mend the file (`config/redact.toml` in the home folder, or the one that AGENT_MEMORY_REDACT_RULES names), or take it away to use the built-in rules alone"
     }
 }
 

@@ -121,7 +121,8 @@ pub(super) fn is_secret(value: &str, form: Form, strictness: Strictness, name: &
         Strictness::Long => match form {
             Form::Environment | Form::Argument => looks_random(value, 16) && !is_path(value),
             Form::Member | Form::Quoted => {
-                looks_random(value, 20)
+                has_digit(value)
+                    && looks_random(value, 20)
                     && entropy::bits_per_byte(value.as_bytes()) > 3.6
                     && !is_path(value)
                     && !is_digest(value)

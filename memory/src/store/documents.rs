@@ -25,25 +25,42 @@ pub(super) struct Entry {
     pub(super) occurred_at: DateTime<Utc>,
 }
 
-/// Makes a document findable by its words at once, and by its meaning when its job has run.
-pub(super) async fn index(connection: &mut PgConnection, entry: &Entry, text: &str) -> Result<(), StoreError> {
+/// Makes documents findable by their words at once, and by their meaning when their jobs have run. No document is there twice.
+pub(super) async fn index(connection: &mut PgConnection, documents: &[(Entry, String)]) -> Result<(), StoreError> {
+    if documents.is_empty() {
+        return Ok(());
+    }
+    let kinds: Vec<_> = documents.iter().map(|(entry, _)| entry.id.kind.as_str().to_owned()).collect();
+    let rows: Vec<_> = documents.iter().map(|(entry, _)| entry.id.row).collect();
+    let projects: Vec<_> = documents.iter().map(|(entry, _)| entry.project.map(|project| project.0)).collect();
+    let sessions: Vec<_> = documents.iter().map(|(entry, _)| entry.session.map(|session| session.0)).collect();
+    let times: Vec<_> = documents.iter().map(|(entry, _)| entry.occurred_at).collect();
+    let words: Vec<_> = documents.iter().map(|(_, text)| analyze::searchable(text)).collect();
     sqlx::query!(
         "insert into mem_search_index (document_kind, document_id, project_id, session_id, occurred_at, lexemes)
-         values ($1, $2, $3, $4, $5, to_tsvector('english', $6) || to_tsvector('simple', $6))
+         select kind, id, project_id, session_id, occurred_at, to_tsvector('english', words) || to_tsvector('simple', words)
+         from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[], $6::text[])
+              as new (kind, id, project_id, session_id, occurred_at, words)
          on conflict on constraint mem_search_index_pkey do update set
              lexemes = excluded.lexemes, revision = mem_search_index.revision + 1, embedding = null,
              embedding_model_id = null, occurred_at = least(mem_search_index.occurred_at, excluded.occurred_at)",
-        entry.id.kind.as_str(),
-        entry.id.row,
-        entry.project as Option<ProjectId>,
-        entry.session as Option<SessionId>,
-        entry.occurred_at,
-        analyze::searchable(text),
+        &kinds,
+        &rows,
+        &projects as &[Option<i64>],
+        &sessions as &[Option<i64>],
+        &times,
+        &words,
     )
     .execute(&mut *connection)
     .await?;
-    let id = entry.id.to_string();
-    queue::enqueue(connection, &NewJob::once(EMBED_DOCUMENT, serde_json::json!({ "document": id }), id)).await?;
+    let jobs: Vec<_> = documents
+        .iter()
+        .map(|(entry, _)| {
+            let id = entry.id.to_string();
+            NewJob::once(EMBED_DOCUMENT, serde_json::json!({ "document": id }), id)
+        })
+        .collect();
+    queue::enqueue(connection, &jobs).await?;
     Ok(())
 }
 

@@ -1,15 +1,17 @@
 //! The way of an event into the journal: project, session, row, document, job, in the caller's transaction.
 
-use std::collections::HashMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
+use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use super::tool_calls::Stored;
 use super::{StoreError, documents, projects, prompts, session_events, sessions, tool_calls};
 use crate::analyze;
 use crate::event::{Event, EventKind, Key, Origin, Outcome, ToolCall};
-use crate::ids::{DocumentId, DocumentKind, ProjectId};
+use crate::ids::{DocumentId, DocumentKind, ProjectId, SessionId};
 use crate::project::{Checkout, ProjectIdentity, ProjectPolicy};
 use crate::queue::{self, NewJob};
 
@@ -92,98 +94,237 @@ impl ProjectCache {
     }
 }
 
-/// Records one event. Recording it again changes nothing.
+/// Records events in the order given, and tells what became of each. Recording them again changes nothing.
+///
+/// What goes into one table goes there in one statement, as far as the order of a session's events allows: a round trip for each
+/// row would cost several times what its row does.
 pub async fn record(
     connection: &mut PgConnection,
     projects: &mut ProjectCache,
-    event: Event,
-) -> Result<Recorded, StoreError> {
-    let project = projects.of_event(connection, &event).await?;
-    let session = sessions::touch(connection, &event, &project).await?;
-    let entry = |kind, row| documents::Entry {
-        id: DocumentId { kind, row },
-        project: Some(session.project_id),
-        session: Some(session.id),
-        occurred_at: event.occurred_at,
-    };
-    let at = event.occurred_at;
-    match &event.kind {
-        EventKind::SessionStarted { source } => {
-            sessions::start(connection, session.id, at, source.as_deref()).await?;
-            Ok(Recorded::Stored)
-        }
-        EventKind::SessionEnded { reason } => {
-            sessions::end(connection, session.id, at, reason.as_deref()).await?;
-            enqueue_transcript(connection, &event).await?;
-            Ok(Recorded::Stored)
-        }
-        EventKind::PromptSubmitted { key, prompt, source } => {
-            let mut row = prompts::Prompt {
-                session: session.id,
-                key,
-                text: prompt,
-                source: source.as_deref(),
-                occurred_at: at,
-                origin: event.origin,
-            };
-            let own_key;
-            if let (Origin::Hook, Key::Given(id)) = (event.origin, key)
-                && prompts::is_another_text(connection, session.id, id, &prompt.text).await?
+    events: &[Event],
+) -> Result<Vec<Recorded>, StoreError> {
+    let mut recorded = Vec::with_capacity(events.len());
+    // A session's end looks at when its last event was, which later events must not have moved yet.
+    for events in events.split_inclusive(|event| matches!(event.kind, EventKind::SessionEnded { .. })) {
+        let sessions = touch(connection, projects, events).await?;
+        let mut batch = Batch { events, sessions, ..Batch::default() };
+        batch.record(connection).await?;
+        recorded.append(&mut batch.recorded);
+    }
+    Ok(recorded)
+}
+
+/// The session of each event.
+async fn touch(
+    connection: &mut PgConnection,
+    projects: &mut ProjectCache,
+    events: &[Event],
+) -> Result<Vec<sessions::Session>, StoreError> {
+    let mut touches: BTreeMap<(&str, &str), sessions::Touch<'_>> = BTreeMap::new();
+    for event in events {
+        let project = projects.of_event(connection, event).await?;
+        touches
+            .entry((event.agent.as_str(), &event.session))
+            .and_modify(|touch| touch.add(event))
+            .or_insert_with(|| sessions::Touch::of(event, project));
+    }
+    let rows = sessions::touch(connection, touches.values().collect()).await?;
+    let of: HashMap<_, _> = touches.into_keys().zip(rows).collect();
+    Ok(events.iter().map(|event| of[&(event.agent.as_str(), event.session.as_str())]).collect())
+}
+
+/// Events on their way, each with its session, and what waits until it can be written together.
+#[derive(Default)]
+struct Batch<'a> {
+    events: &'a [Event],
+    sessions: Vec<sessions::Session>,
+    recorded: Vec<Recorded>,
+    /// Calls to be inserted, by their place among the events.
+    calls: Vec<usize>,
+    documents: Vec<Document>,
+}
+
+/// A document to be indexed, and its text, where it is known without asking.
+struct Document {
+    entry: documents::Entry,
+    text: Option<String>,
+}
+
+impl Batch<'_> {
+    async fn record(&mut self, connection: &mut PgConnection) -> Result<(), StoreError> {
+        self.recorded = vec![Recorded::Known; self.events.len()];
+        let late = self.late();
+        for (at, event) in self.events.iter().enumerate() {
+            if let EventKind::ToolCalled(call) = &event.kind
+                && tool_calls::is_known_by_its_key_alone(event.origin, call)
             {
-                if prompts::is_told_in_turn(connection, session.id, id, &prompt.text).await? {
+                self.calls.push(at);
+                continue;
+            }
+            // The calls before it are part of what it may look at.
+            if self.calls.iter().any(|call| self.sessions[*call].id == self.sessions[at].id) {
+                self.insert_calls(connection).await?;
+            }
+            self.recorded[at] = self.record_alone(connection, at).await?;
+        }
+        self.insert_calls(connection).await?;
+        for (session, since) in late {
+            prompts::renumber(connection, session, since).await?;
+        }
+        self.index(connection).await
+    }
+
+    /// Sessions of which something later is known than the earliest of these prompts and calls that are not the newest.
+    fn late(&self) -> BTreeMap<SessionId, DateTime<Utc>> {
+        let mut late = BTreeMap::new();
+        let mut newest = HashMap::new();
+        for (event, session) in self.events.iter().zip(&self.sessions) {
+            let at = event.occurred_at;
+            let newest = newest.entry(session.id).or_insert(session.last_event_before);
+            let is_numbered = matches!(event.kind, EventKind::PromptSubmitted { .. } | EventKind::ToolCalled(_));
+            if is_numbered && newest.is_some_and(|newest| newest > at) {
+                late.entry(session.id).and_modify(|since: &mut DateTime<Utc>| *since = at.min(*since)).or_insert(at);
+            }
+            *newest = (*newest).max(Some(at));
+        }
+        late
+    }
+
+    fn call(&self, at: usize) -> Option<tool_calls::Call<'_>> {
+        let event = &self.events[at];
+        let EventKind::ToolCalled(call) = &event.kind else { return None };
+        Some(tool_calls::Call {
+            session: self.sessions[at].id,
+            call,
+            working_folder: event.checkout.folder.as_deref(),
+            occurred_at: event.occurred_at,
+            origin: event.origin,
+        })
+    }
+
+    /// Inserts the calls that wait.
+    async fn insert_calls(&mut self, connection: &mut PgConnection) -> Result<(), StoreError> {
+        let waiting = std::mem::take(&mut self.calls);
+        let calls: Vec<_> = waiting.iter().filter_map(|at| self.call(*at)).collect();
+        if calls.is_empty() {
+            return Ok(());
+        }
+        let inserted = tool_calls::insert(connection, &calls).await?;
+        for (at, id) in waiting.into_iter().zip(inserted) {
+            let (Some(id), EventKind::ToolCalled(call)) = (id, &self.events[at].kind) else { continue };
+            self.recorded[at] = Recorded::Stored;
+            if !is_recall(&call.tool_name) {
+                let entry = self.entry(at, DocumentKind::Call, id.0);
+                self.documents.push(Document { entry, text: Some(text_of(call)) });
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(&self, at: usize, kind: DocumentKind, row: i64) -> documents::Entry {
+        documents::Entry {
+            id: DocumentId { kind, row },
+            project: Some(self.sessions[at].project_id),
+            session: Some(self.sessions[at].id),
+            occurred_at: self.events[at].occurred_at,
+        }
+    }
+
+    /// Has the row indexed, with what it holds by then: a prompt's document holds its answer too, and either may come first.
+    fn reindex(&mut self, at: usize, kind: DocumentKind, row: i64) {
+        let entry = self.entry(at, kind, row);
+        self.documents.push(Document { entry, text: None });
+    }
+
+    async fn record_alone(&mut self, connection: &mut PgConnection, at: usize) -> Result<Recorded, StoreError> {
+        let (event, session) = (&self.events[at], self.sessions[at].id);
+        let when = event.occurred_at;
+        match &event.kind {
+            EventKind::SessionStarted { source } => {
+                sessions::start(connection, session, when, source.as_deref()).await?;
+                Ok(Recorded::Stored)
+            }
+            EventKind::SessionEnded { reason } => {
+                sessions::end(connection, session, when, reason.as_deref()).await?;
+                enqueue_transcript(connection, event).await?;
+                Ok(Recorded::Stored)
+            }
+            EventKind::PromptSubmitted { key, prompt, source } => {
+                let mut row = prompts::Prompt {
+                    session,
+                    key,
+                    text: prompt,
+                    source: source.as_deref(),
+                    occurred_at: when,
+                    origin: event.origin,
+                };
+                let own_key;
+                if let (Origin::Hook, Key::Given(id)) = (event.origin, key)
+                    && prompts::is_another_text(connection, session, id, &prompt.text).await?
+                {
+                    if prompts::is_told_in_turn(connection, session, id, &prompt.text).await? {
+                        return Ok(Recorded::Known);
+                    }
+                    own_key = Key::Given(format!("{id}:{}", event.id));
+                    row.key = &own_key;
+                }
+                let Some(new) = prompts::submit(connection, row).await? else { return Ok(Recorded::Known) };
+                let entry = self.entry(at, DocumentKind::Prompt, new.id.0);
+                let text = analyze::prompt_text(Some(&prompt.text), new.answer.as_deref());
+                self.documents.push(Document { entry, text: Some(text) });
+                Ok(Recorded::Stored)
+            }
+            EventKind::TurnEnded { prompt_id, answer } => {
+                let prompt_id = match prompt_id {
+                    Some(id) => Some(id.clone()),
+                    None => prompts::latest(connection, session, when).await?,
+                };
+                let Some(prompt_id) = prompt_id else { return Ok(Recorded::Known) };
+                let Some(id) = prompts::answer(connection, session, &prompt_id, answer, (when, event.origin)).await?
+                else {
                     return Ok(Recorded::Known);
-                }
-                own_key = Key::Given(format!("{id}:{}", event.id));
-                row.key = &own_key;
+                };
+                self.reindex(at, DocumentKind::Prompt, id.0);
+                Ok(Recorded::Stored)
             }
-            let Some(id) = prompts::submit(connection, row).await? else { return Ok(Recorded::Known) };
-            prompts::renumber(connection, session.id, at).await?;
-            index_row(connection, &entry(DocumentKind::Prompt, id.0)).await?;
-            Ok(Recorded::Stored)
-        }
-        EventKind::TurnEnded { prompt_id, answer } => {
-            let prompt_id = match prompt_id {
-                Some(id) => Some(id.clone()),
-                None => prompts::latest(connection, session.id, at).await?,
-            };
-            let Some(prompt_id) = prompt_id else { return Ok(Recorded::Known) };
-            let Some(id) = prompts::answer(connection, session.id, &prompt_id, answer, (at, event.origin)).await?
-            else {
-                return Ok(Recorded::Known);
-            };
-            index_row(connection, &entry(DocumentKind::Prompt, id.0)).await?;
-            Ok(Recorded::Stored)
-        }
-        EventKind::ToolCalled(call) => {
-            let new = tool_calls::Call {
-                session: session.id,
-                call,
-                working_folder: event.checkout.folder.as_deref(),
-                occurred_at: at,
-                origin: event.origin,
-            };
-            let is_findable = !is_recall(&call.tool_name);
-            match tool_calls::store(connection, new).await? {
-                Stored::New(id) => {
-                    prompts::renumber(connection, session.id, at).await?;
-                    if is_findable {
-                        documents::index(connection, &entry(DocumentKind::Call, id.0), &text_of(call)).await?;
-                    }
-                    Ok(Recorded::Stored)
+            EventKind::ToolCalled(call) => {
+                let Some(new) = self.call(at) else { return Ok(Recorded::Known) };
+                let (id, recorded) = match tool_calls::store(connection, new).await? {
+                    Stored::New(id) => (id, Recorded::Stored),
+                    Stored::Amended(id) => (id, Recorded::Amended),
+                    Stored::Known => return Ok(Recorded::Known),
+                };
+                if !is_recall(&call.tool_name) {
+                    self.reindex(at, DocumentKind::Call, id.0);
                 }
-                Stored::Amended(id) => {
-                    if is_findable {
-                        index_row(connection, &entry(DocumentKind::Call, id.0)).await?;
-                    }
-                    Ok(Recorded::Amended)
-                }
-                Stored::Known => Ok(Recorded::Known),
+                Ok(recorded)
+            }
+            EventKind::Happened(happening) => {
+                let is_new = session_events::insert(connection, session, happening, when, event.origin).await?;
+                Ok(if is_new { Recorded::Stored } else { Recorded::Known })
             }
         }
-        EventKind::Happened(happening) => {
-            let is_new = session_events::insert(connection, session.id, happening, at, event.origin).await?;
-            Ok(if is_new { Recorded::Stored } else { Recorded::Known })
+    }
+
+    async fn index(&mut self, connection: &mut PgConnection) -> Result<(), StoreError> {
+        // A document that was written twice is indexed once, and then with all it holds.
+        let mut documents: BTreeMap<DocumentId, Document> = BTreeMap::new();
+        for document in self.documents.drain(..) {
+            match documents.entry(document.entry.id) {
+                Entry::Vacant(empty) => drop(empty.insert(document)),
+                Entry::Occupied(mut known) => known.get_mut().text = None,
+            }
         }
+        let unread: Vec<_> =
+            documents.values().filter(|document| document.text.is_none()).map(|document| document.entry.id).collect();
+        if !unread.is_empty() {
+            for read in documents::document_texts(connection, &unread).await? {
+                documents.entry(read.id).and_modify(|document| document.text = Some(read.text));
+            }
+        }
+        let texts: Vec<_> =
+            documents.into_values().filter_map(|Document { entry, text }| Some((entry, text?))).collect();
+        documents::index(connection, &texts).await
     }
 }
 
@@ -193,21 +334,13 @@ async fn enqueue_transcript(connection: &mut PgConnection, event: &Event) -> Res
     let (Origin::Hook, Some(path)) = (event.origin, &event.transcript_path) else { return Ok(()) };
     let payload = serde_json::json!({ "agent": event.agent.as_str(), "session": event.session, "path": path });
     let key = format!("{}:{}", event.agent, event.session);
-    queue::enqueue(connection, &NewJob::once(READ_TRANSCRIPT, payload, key).after(TRANSCRIPT_DELAY)).await?;
+    queue::enqueue(connection, &[NewJob::once(READ_TRANSCRIPT, payload, key).after(TRANSCRIPT_DELAY)]).await?;
     Ok(())
 }
 
 /// A call of our own tools. It is kept like any other, but what it found must not be found again as if it were news.
 fn is_recall(tool_name: &str) -> bool {
     tool_name.starts_with("mcp__") && tool_name.contains("agent-memory__")
-}
-
-/// Indexes what the row holds by now: a prompt's document holds its answer too, and either may come first.
-async fn index_row(connection: &mut PgConnection, entry: &documents::Entry) -> Result<(), StoreError> {
-    for document in documents::document_texts(connection, &[entry.id]).await? {
-        documents::index(connection, entry, &document.text).await?;
-    }
-    Ok(())
 }
 
 pub(super) fn text_of(call: &ToolCall) -> String {

@@ -25,6 +25,7 @@ pub mod retention;
 mod session_events;
 mod sessions;
 mod stats;
+mod tool_call_columns;
 mod tool_calls;
 mod training;
 

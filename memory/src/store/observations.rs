@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Db, StoreError, documents, projects};
 use crate::event::{Capped, MAX_PROMPT_BYTES};
 use crate::ids::{DocumentId, DocumentKind, ObservationId, ProjectId};
+use crate::redact;
 
 /// Who wrote a note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,7 +53,8 @@ pub async fn save(db: &Db, new: NewObservation) -> Result<SavedObservation, Stor
 
     let mut tx = db.begin().await?;
     // A note may be the first thing that is known of a project: then the name makes it.
-    let project: Option<ProjectId> = match new.project.as_deref().map(str::trim).filter(|name| !name.is_empty()) {
+    let named = new.project.as_deref().map(|name| redact::clean(name.trim())).filter(|name| !name.is_empty());
+    let project: Option<ProjectId> = match named.as_deref() {
         None => None,
         Some(name) => Some(match projects::find_one(&mut tx, name).await {
             Ok(found) => found,
@@ -72,7 +74,7 @@ pub async fn save(db: &Db, new: NewObservation) -> Result<SavedObservation, Stor
     .await?;
     let id = DocumentId { kind: DocumentKind::Note, row: row.id.0 };
     let entry = documents::Entry { id, project, session: None, occurred_at: row.occurred_at };
-    documents::index(&mut tx, &entry, &format!("{title}\n{text}")).await?;
+    documents::index(&mut tx, &[(entry, format!("{title}\n{text}"))]).await?;
     tx.commit().await?;
     Ok(SavedObservation { id, title })
 }

@@ -22,8 +22,15 @@ pub(super) struct Prompt<'a> {
     pub(super) origin: Origin,
 }
 
+/// A prompt that was stored, and its answer, where that came first.
+#[derive(Debug)]
+pub(super) struct Submitted {
+    pub(super) id: PromptId,
+    pub(super) answer: Option<String>,
+}
+
 /// Stores the prompt and joins the calls that came before it. `None`: it was there already.
-pub(super) async fn submit(connection: &mut PgConnection, prompt: Prompt<'_>) -> Result<Option<PromptId>, StoreError> {
+pub(super) async fn submit(connection: &mut PgConnection, prompt: Prompt<'_>) -> Result<Option<Submitted>, StoreError> {
     match (prompt.origin, prompt.key) {
         (Origin::Hook, Key::Derived(id)) if claim_for_hook(connection, prompt, id).await? => return Ok(None),
         (Origin::Transcript { .. }, Key::Given(id)) => {
@@ -35,7 +42,8 @@ pub(super) async fn submit(connection: &mut PgConnection, prompt: Prompt<'_>) ->
         _ => {}
     }
     let (key, live_event_id) = row_key(prompt.key);
-    let id = sqlx::query_scalar!(
+    let submitted = sqlx::query_as!(
+        Submitted,
         r#"with prompt as (
                insert into mem_user_prompts (session_id, prompt_id, turn_index, prompt, source, truncated_at_bytes, occurred_at,
                                              live_event_id, origin, backfill_run_id)
@@ -45,7 +53,7 @@ pub(super) async fn submit(connection: &mut PgConnection, prompt: Prompt<'_>) ->
                    prompt = excluded.prompt, source = excluded.source, truncated_at_bytes = excluded.truncated_at_bytes,
                    occurred_at = excluded.occurred_at
                where mem_user_prompts.prompt is null
-               returning id, turn_index
+               returning id, turn_index, answer
            ), waiting as (
                select id, row_number() over (order by occurred_at, id) - 1 as subindex from mem_tool_calls
                where session_id = $1 and prompt_id = $2 and prev_user_prompt_id is null
@@ -54,7 +62,7 @@ pub(super) async fn submit(connection: &mut PgConnection, prompt: Prompt<'_>) ->
                set prev_user_prompt_id = prompt.id, turn_index = prompt.turn_index, turn_subindex = waiting.subindex
                from prompt, waiting where mem_tool_calls.id = waiting.id
            )
-           select id as "id: PromptId" from prompt"#,
+           select id as "id: PromptId", answer from prompt"#,
         prompt.session as SessionId,
         key,
         prompt.text.text,
@@ -67,10 +75,10 @@ pub(super) async fn submit(connection: &mut PgConnection, prompt: Prompt<'_>) ->
     )
     .fetch_optional(&mut *connection)
     .await?;
-    if id.is_none() && prompt.origin == Origin::Hook {
+    if submitted.is_none() && prompt.origin == Origin::Hook {
         take_from_run(connection, prompt.session, &key).await?;
     }
-    Ok(id)
+    Ok(submitted)
 }
 
 /// What a hook has told of is no longer the backfill's to take back.

@@ -7,9 +7,10 @@ use chrono::{DateTime, Utc};
 use sha2::{Digest as _, Sha256};
 use sqlx::PgConnection;
 
+use super::tool_call_columns::Columns;
 use super::{StoreError, outputs};
 use crate::event::{Key, Origin, Outcome, ToolCall};
-use crate::ids::{BackfillRunId, SessionId, ToolCallId};
+use crate::ids::{SessionId, ToolCallId};
 
 /// A call to be stored.
 #[derive(Clone, Copy)]
@@ -48,79 +49,54 @@ pub(super) async fn store(connection: &mut PgConnection, new: Call<'_>) -> Resul
             }
         }
     }
-    if let Some(id) = insert(connection, new).await? {
-        return Ok(Stored::New(id));
+    let inserted = insert(connection, &[new]).await?;
+    Ok(inserted.into_iter().flatten().next().map_or(Stored::Known, Stored::New))
+}
+
+/// Whether the call can be no other row's but its key's, so that calls of this kind are inserted together.
+pub(super) fn is_known_by_its_key_alone(origin: Origin, call: &ToolCall) -> bool {
+    matches!((origin, &call.key), (Origin::Hook, Key::Given(_)))
+}
+
+/// Inserts calls in their order, each joined to its prompt; gives the row of each that is new.
+pub(super) async fn insert(
+    connection: &mut PgConnection,
+    calls: &[Call<'_>],
+) -> Result<Vec<Option<ToolCallId>>, StoreError> {
+    let mut columns = Columns::default();
+    for new in calls {
+        let output_hash = match &new.call.output {
+            Some(output) => Some(outputs::keep(connection, output).await?),
+            None => None,
+        };
+        columns.push(new, output_hash);
     }
-    if new.origin == Origin::Hook {
-        take_from_run(connection, new).await?;
-    }
-    Ok(Stored::Known)
+    let mut inserted = columns.insert(connection).await?;
+    // One that is there twice is the first one's.
+    let ids: Vec<_> = calls.iter().map(|new| inserted.remove(&(new.session, row_key(&new.call.key).0))).collect();
+    let known: Vec<_> = calls.iter().zip(&ids).filter(|(_, id)| id.is_none()).map(|(new, _)| *new).collect();
+    take_from_runs(connection, &known).await?;
+    Ok(ids)
 }
 
 /// What a hook has told of is no longer the backfill's to take back.
-async fn take_from_run(connection: &mut PgConnection, new: Call<'_>) -> Result<(), StoreError> {
+async fn take_from_runs(connection: &mut PgConnection, known: &[Call<'_>]) -> Result<(), StoreError> {
+    let of_hooks = known.iter().filter(|call| call.origin == Origin::Hook);
+    let (sessions, keys): (Vec<_>, Vec<_>) = of_hooks.map(|call| (call.session.0, row_key(&call.call.key).0)).unzip();
+    if keys.is_empty() {
+        return Ok(());
+    }
     sqlx::query!(
-        "update mem_tool_calls set backfill_run_id = null
-         where session_id = $1 and tool_use_id = $2 and backfill_run_id is not null",
-        new.session as SessionId,
-        row_key(&new.call.key).0,
+        "update mem_tool_calls call set backfill_run_id = null
+         from unnest($1::bigint[], $2::text[]) as told (session_id, tool_use_id)
+         where call.session_id = told.session_id and call.tool_use_id = told.tool_use_id
+           and call.backfill_run_id is not null",
+        &sessions,
+        &keys,
     )
     .execute(connection)
     .await?;
     Ok(())
-}
-
-async fn insert(connection: &mut PgConnection, new: Call<'_>) -> Result<Option<ToolCallId>, StoreError> {
-    let call = new.call;
-    let (key, live_event_id) = row_key(&call.key);
-    let output_hash = match &call.output {
-        Some(output) => Some(outputs::keep(connection, output).await?),
-        None => None,
-    };
-    let id = sqlx::query_scalar!(
-        r#"with prompt as (
-               (select id, turn_index from mem_user_prompts
-                where session_id = $1 and prompt_id = $3 and prompt is not null)
-               union all
-               (select id, turn_index from mem_user_prompts
-                where $3::text is null and session_id = $1 and prompt is not null and occurred_at <= $15
-                order by occurred_at desc, id desc limit 1)
-           )
-           insert into mem_tool_calls (
-               session_id, tool_use_id, prompt_id, prev_user_prompt_id, turn_index, turn_subindex, tool_name, input,
-               output_preview, success, error, duration_ms, subagent_id, subagent_type, working_folder, commit_sha,
-               content_hash, truncated_at_bytes, occurred_at, outcome_is_assumed, output_hash, live_event_id, origin,
-               backfill_run_id)
-           values (
-               $1, $2, $3, (select id from prompt), (select turn_index from prompt),
-               (select coalesce(max(turn_subindex) + 1, 0) from mem_tool_calls, prompt where prev_user_prompt_id = prompt.id),
-               $4, $5, $6, $7::text is null, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
-           on conflict on constraint mem_tool_calls_session_tool_use_unique do nothing
-           returning id as "id: ToolCallId""#,
-        new.session as SessionId,
-        key,
-        call.prompt_id,
-        call.tool_name,
-        call.input,
-        call.output_preview,
-        error_of(call),
-        call.duration_ms,
-        call.subagent.as_ref().map(|subagent| subagent.id.as_str()),
-        call.subagent.as_ref().and_then(|subagent| subagent.kind.as_deref()),
-        new.working_folder,
-        call.commit_sha,
-        content_hash(call),
-        call.truncated_at_bytes,
-        new.occurred_at,
-        call.outcome == Outcome::Assumed,
-        output_hash,
-        live_event_id,
-        new.origin.as_str(),
-        new.origin.run() as Option<BackfillRunId>,
-    )
-    .fetch_optional(connection)
-    .await?;
-    Ok(id)
 }
 
 /// Whether the journal has this event already: from the same hook, or from a transcript whose row it then claims.
@@ -203,7 +179,7 @@ pub(super) fn row_key(key: &Key) -> (String, Option<&str>) {
     }
 }
 
-fn error_of(call: &ToolCall) -> Option<&str> {
+pub(super) fn error_of(call: &ToolCall) -> Option<&str> {
     match &call.outcome {
         Outcome::Failed { error } => Some(error),
         Outcome::Succeeded | Outcome::Assumed => None,

@@ -30,16 +30,20 @@ pub fn usual_folder(agent: Agent, home: &Path) -> Option<PathBuf> {
     }
 }
 
-/// All transcripts of an agent whose files lie in that folder: sessions before their subagents, oldest first.
-pub fn find(agent: Agent, folder: &Path) -> Vec<TranscriptFile> {
-    let roots = match agent {
+/// The folders among an agent's own files that hold its transcripts, whether they are there or not.
+pub fn folders(agent: Agent, folder: &Path) -> Vec<PathBuf> {
+    match agent {
         Agent::ClaudeCode => vec![folder.join("projects")],
         Agent::Codex => vec![folder.join("sessions"), folder.join("archived_sessions")],
         Agent::GeminiCli => vec![folder.join("tmp")],
         _ => Vec::new(),
-    };
+    }
+}
+
+/// All transcripts of an agent whose files lie in that folder: sessions before their subagents, oldest first.
+pub fn find(agent: Agent, folder: &Path) -> Vec<TranscriptFile> {
     let mut found = Vec::new();
-    for root in roots {
+    for root in folders(agent, folder) {
         walk(&root, &mut |path| found.extend(transcript(agent, path)));
     }
     found.sort_by(|one, two| {

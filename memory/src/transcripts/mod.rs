@@ -28,7 +28,7 @@ use std::sync::atomic::Ordering;
 use crate::event::Agent;
 
 pub use emit::{Context, Sink};
-pub use find::{TranscriptFile, find, of_path, subagents_of, transcript, usual_folder, written_by};
+pub use find::{TranscriptFile, find, folders, of_path, subagents_of, transcript, usual_folder, written_by};
 pub use places::{Places, Unwanted};
 pub use report::Report;
 pub use take_in::{Inserted, TakeInError, TakenIn, take_in};

@@ -177,10 +177,7 @@ async fn commit(
 
 async fn transaction(db: &Db, projects: &mut ProjectCache, events: &[Event]) -> Result<Vec<Recorded>, StoreError> {
     let mut tx = db.begin().await?;
-    let mut recorded = Vec::with_capacity(events.len());
-    for event in events {
-        recorded.push(record(&mut tx, projects, event.clone()).await?);
-    }
+    let recorded = record(&mut tx, projects, events).await?;
     tx.commit().await?;
     Ok(recorded)
 }

@@ -57,7 +57,9 @@ fn generated(dice: &mut Dice) -> Vec<String> {
         format!("github.com/golang-jwt/jwt/v5 v5.2.1 h1:{sum}\ngithub.com/golang-jwt/jwt/v5 v5.2.1/go.mod h1:{sum}"),
         format!("--hash=sha256:{digest} \\\n    --hash=sha256:{digest}"),
         format!("id: {id}"),
-        format!("{{\"session_id\": \"{id}\", \"prompt_id\": \"{id}\", \"request_id\": \"req_{name}\"}}"),
+        format!(
+            "{{\"sessionId\": \"{id}\", \"session_id\": \"{id}\", \"prompt_id\": \"{id}\", \"request_id\": \"req_{name}\"}}"
+        ),
         format!("{{\"tool_use_id\": \"toolu_01{name}\", \"key\": \"{digest}\", \"parent_id\": \"{id}\"}}"),
         format!("GET /api/items/{id}/keys?limit=10 200 31ms"),
         format!("<img src=\"data:image/png;base64,{image}\" alt=\"the token\">"),
@@ -105,7 +107,9 @@ fn generated(dice: &mut Dice) -> Vec<String> {
     ]
 }
 
-const CODE: [&str; 92] = [
+const CODE: [&str; 94] = [
+    "    env.PWD = cwd;",
+    "GLOBAL_API_KEY = Symbol.for(\"library.js.api.\" + major);",
     "password: String,",
     "pub password: Option<String>,",
     "let password = read_password()?;",

@@ -3,14 +3,17 @@
 //! One binary, so that all tests share one Postgres and one link. Each test has a database and a home of its own.
 
 mod auth;
-mod backfill;
+mod batch;
 mod claude;
 mod codex;
 mod crash;
+mod doctor;
 mod events;
+mod gc;
 mod gemini;
 mod home;
 mod hook_to_journal;
+mod live_and_backfill;
 mod mcp;
 mod migrations;
 mod observations;
@@ -18,6 +21,7 @@ mod project_choices;
 mod projects;
 mod recordings;
 mod redaction;
+mod room;
 mod spool;
 mod told_twice;
 mod transcripts;

@@ -13,7 +13,7 @@ use tests::wait;
 /// One row of the table: what is done, where an agent then works, and whose that is.
 struct Case {
     what: &'static str,
-    /// Shell words, each line in the folder named before its colon.
+    /// Words of a command, each line in the folder named before its colon; `TOP` is the folder of the test.
     before: &'static [&'static str],
     /// Below the folder of the test, unless it is absolute.
     folder: &'static str,
@@ -133,7 +133,7 @@ const CASES: &[Case] = &[
         before: &[
             ".: git init --quiet --initial-branch=main library",
             "library: git commit --quiet --allow-empty -m first",
-            "widgets: git submodule --quiet add ../library modules/library",
+            "widgets: git submodule --quiet add TOP/library modules/library",
             "widgets/modules/library: git remote set-url origin git@example.com:acme/library.git",
         ],
         folder: "widgets/modules/library",
@@ -143,7 +143,7 @@ const CASES: &[Case] = &[
     },
     Case {
         what: "a submodule of a repository on this disk",
-        before: &["widgets: git submodule --quiet add ../library modules/second"],
+        before: &["widgets: git submodule --quiet add TOP/library modules/second"],
         folder: "widgets/modules/second",
         whose: "S2",
         name: "second",
@@ -340,6 +340,7 @@ async fn work_in(stack: &Stack, folder: &Path) -> Result<Found> {
 /// Runs `folder: program arguments` below the folder of the test.
 pub(crate) fn shell(top: &Path, line: &str) -> Result<()> {
     let (folder, words) = line.split_once(": ").context("a line without a folder")?;
+    let words = words.replace("TOP", &top.display().to_string());
     let mut words = words.split(' ');
     let mut command = Command::new(words.next().context("a line without a program")?);
     command

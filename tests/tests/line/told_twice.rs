@@ -92,10 +92,8 @@ async fn a_call_that_names_no_prompt_served_the_latest_one_before_it() -> Result
 async fn tell(database: &Database, events: impl IntoIterator<Item = Event>) -> Result<Vec<Recorded>> {
     let mut tx = database.pool().begin().await?;
     let mut projects = ProjectCache::default();
-    let mut recorded = Vec::new();
-    for event in events {
-        recorded.push(record(&mut tx, &mut projects, event).await?);
-    }
+    let events: Vec<_> = events.into_iter().collect();
+    let recorded = record(&mut tx, &mut projects, &events).await?;
     tx.commit().await?;
     Ok(recorded)
 }

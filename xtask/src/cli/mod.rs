@@ -1,21 +1,24 @@
 //! Every command and every flag; those of `backfill` and of the benches in files of their own. What they do stands in
 //! `commands`, one file a command.
 
+mod agents;
 mod backfill;
 mod bench;
+mod projects;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use serde::Serialize;
 
+pub use agents::{Agent, AgentArgs};
 pub use backfill::{BackfillAgent, BackfillArgs};
 pub use bench::{
     BackfillWork, BackfillWorkerArgs, BenchBackfillArgs, BenchChaosArgs, BenchCommand, BenchHookArgs, BenchIngestArgs,
     BenchRedactArgs,
 };
+pub use projects::{AliasArgs, ExcludeArgs, MergeArgs, ProjectCommand, SplitArgs, UndoArgs};
 
-use crate::output::{Form, Verbosity};
+use crate::output::Verbosity;
 
 #[derive(Debug, Parser)]
 #[command(name = "agent-memory", bin_name = "cargo xtask", version, about, disable_help_subcommand = true)]
@@ -58,6 +61,11 @@ pub enum Command {
     Doctor(JsonArgs),
     /// Show the logs of the services
     Logs(LogsArgs),
+    /// Remove what is older or larger than the limits in settings.toml allow
+    Gc(GcArgs),
+    /// Do something about jobs that do not get done by themselves
+    #[command(subcommand)]
+    Queue(QueueCommand),
     /// Bring the database's schema up to date
     Migrate,
     /// Register hooks and MCP server with agents
@@ -143,6 +151,42 @@ pub struct JsonArgs {
 }
 
 #[derive(Debug, Args)]
+pub struct GcArgs {
+    /// Only say what would be removed
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Also give the space back to the disk: writes the tables anew, and events wait in the spool meanwhile
+    #[arg(long, conflicts_with = "dry_run")]
+    pub compact: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum QueueCommand {
+    /// Have jobs that were given up tried again
+    Retry(QueueSelection),
+    /// Forget jobs that were given up
+    Drop(QueueSelection),
+    /// Embed every document that has no vector of the installed model
+    Embed,
+}
+
+#[derive(Debug, Args)]
+pub struct QueueSelection {
+    /// Only jobs of this kind, as `doctor` names it
+    #[arg(long)]
+    pub kind: Option<String>,
+
+    /// Also jobs that still wait
+    #[arg(long)]
+    pub all: bool,
+}
+
+#[derive(Debug, Args)]
 pub struct LogsArgs {
     /// Keep on printing what comes
     #[arg(short, long)]
@@ -160,143 +204,6 @@ pub struct LogsArgs {
 pub enum Service {
     Server,
     Postgres,
-}
-
-#[derive(Debug, Args)]
-pub struct AgentArgs {
-    /// Which agents; if none is named, every one that this user has
-    #[arg(value_enum, value_name = "AGENT")]
-    named: Vec<Agent>,
-
-    /// The same as a list
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "AGENT,...")]
-    agents: Vec<Agent>,
-
-    /// Print what was done as JSON
-    #[arg(long)]
-    json: bool,
-}
-
-impl AgentArgs {
-    pub fn form(&self) -> Form {
-        Form::of_flag(self.json)
-    }
-
-    /// Each named agent once, in one order however they were named: what one agent runs may depend on another's settings.
-    pub fn chosen(&self) -> Vec<Agent> {
-        let is_chosen = |agent: &Agent| self.named.contains(agent) || self.agents.contains(agent);
-        Agent::value_variants().iter().copied().filter(is_chosen).collect()
-    }
-}
-
-/// The agents that can be registered with. VS Code comes after those whose hooks it runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Agent {
-    Claude,
-    Codex,
-    Gemini,
-    Cursor,
-    Copilot,
-    Vscode,
-    Opencode,
-}
-
-impl Agent {
-    /// What people call it.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Claude => "Claude Code",
-            Self::Codex => "Codex",
-            Self::Gemini => "Gemini CLI",
-            Self::Cursor => "Cursor",
-            Self::Copilot => "Copilot CLI",
-            Self::Vscode => "VS Code",
-            Self::Opencode => "OpenCode",
-        }
-    }
-
-    /// What it is called on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-            Self::Cursor => "cursor",
-            Self::Copilot => "copilot",
-            Self::Vscode => "vscode",
-            Self::Opencode => "opencode",
-        }
-    }
-}
-
-#[derive(Debug, Subcommand)]
-pub enum ProjectCommand {
-    /// Show the projects, the merges that can be undone, and what is not recorded
-    List(JsonArgs),
-    /// Make one project of two
-    Merge(MergeArgs),
-    /// Undo a merge
-    Unmerge(UndoArgs),
-    /// Give what came from one folder or remote a project of its own
-    Split(SplitArgs),
-    /// Let what comes from a folder or remote belong to a project
-    Alias(AliasArgs),
-    /// Record nothing from a folder or `remote:host/path`
-    Exclude(ExcludeArgs),
-    /// Record again what `exclude` had excluded
-    Include(ExcludeArgs),
-}
-
-#[derive(Debug, Args)]
-pub struct MergeArgs {
-    /// The project that goes: its name, remote or folder
-    #[arg(required_unless_present = "undo")]
-    pub from: Option<String>,
-
-    /// The project that takes it in
-    #[arg(required_unless_present = "undo")]
-    pub into: Option<String>,
-
-    /// Undo the merge of that number instead
-    #[arg(long, value_name = "MERGE", conflicts_with_all = ["from", "into"])]
-    pub undo: Option<i64>,
-}
-
-#[derive(Debug, Args)]
-pub struct UndoArgs {
-    /// The merge's number, as `project list` shows it
-    pub merge: i64,
-}
-
-#[derive(Debug, Args)]
-#[group(id = "part", required = true, multiple = false, args = ["folder", "remote"])]
-pub struct SplitArgs {
-    /// The project's name, remote or folder
-    pub project: String,
-
-    /// The top folder of a checkout or worktree
-    #[arg(long, value_name = "PATH")]
-    pub folder: Option<PathBuf>,
-
-    /// A remote by which the project is known too
-    #[arg(long, value_name = "URL")]
-    pub remote: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub struct AliasArgs {
-    /// The project's name, remote or folder
-    pub project: String,
-
-    /// A folder, a remote, or a key as `project list` shows it
-    pub key_or_path: String,
-}
-
-#[derive(Debug, Args)]
-pub struct ExcludeArgs {
-    /// A folder, a pattern such as `~/private/**`, or `remote:host/path`
-    pub place: String,
 }
 
 #[derive(Debug, Args)]

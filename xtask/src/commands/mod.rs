@@ -6,11 +6,13 @@ mod bench;
 mod ci;
 mod doctor;
 mod down;
+mod gc;
 mod images;
 mod logs;
 mod migrate;
 mod prepare;
 mod project;
+mod queue;
 mod register;
 mod start;
 mod status;
@@ -37,6 +39,8 @@ pub async fn run(command: Command, printer: &Printer) -> Result<()> {
         Command::Status(arguments) => status::run(&arguments, &home, printer).await,
         Command::Doctor(arguments) => doctor::run(&arguments, &home, printer).await,
         Command::Logs(arguments) => logs::run(&arguments, &home, printer).await,
+        Command::Gc(arguments) => gc::run(&arguments, &home, printer).await,
+        Command::Queue(command) => queue::run(&command, &home, printer).await,
         Command::Migrate => migrate::run(&home, printer).await,
         Command::Register(arguments) => register::register(&arguments, &home, printer),
         Command::Unregister(arguments) => register::unregister(&arguments, &home, printer),

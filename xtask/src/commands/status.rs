@@ -8,6 +8,7 @@ use memory::home::Home;
 use memory::store::Stats;
 use serde::Serialize;
 
+use super::doctor::LARGE_SPOOL_BYTES;
 use crate::cli::JsonArgs;
 use crate::health::{self, Health};
 use crate::journal;
@@ -109,7 +110,17 @@ fn tell_health(text: &mut String, health: &Health, installed_model: &str) {
     let count = |number: Option<i64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
     let (pending, dead) = (count(health.queue.pending), count(health.queue.dead));
     row(text, "queue", &format!("{pending} waiting, {dead} given up"));
-    row(text, "spool", &format!("{} waiting, {} rejected", health.spool.waiting, health.spool.rejected));
+    let large = if health.spool.waiting_bytes > LARGE_SPOOL_BYTES { "; it grows while the server is away" } else { "" };
+    let bytes = human_bytes(health.spool.waiting_bytes);
+    row(
+        text,
+        "spool",
+        &format!("{} waiting ({bytes}), {} rejected{large}", health.spool.waiting, health.spool.rejected),
+    );
+    if let Some(storage) = health.storage.as_ref().filter(|storage| storage.state != "ok") {
+        let message = storage.message.as_deref().unwrap_or_default();
+        row(text, "storage", &format!("ONLY METADATA of new events is kept: {message}"));
+    }
 }
 
 fn tell_journal(text: &mut String, stats: &Stats, now: DateTime<Utc>) {
@@ -196,6 +207,16 @@ mod tests {
         let text = status().text(DateTime::UNIX_EPOCH + TimeDelta::minutes(5));
         assert!(text.lines().count() <= 24, "{text}");
         assert!(text.contains("75.0 % of tool calls") && text.contains("5 min ago"), "{text}");
+    }
+
+    #[test]
+    fn says_when_only_metadata_is_kept() {
+        let mut health = crate::health::tests::healthy();
+        let told = |health: &Health| Status { server: Some(health.clone()), ..status() }.text(Utc::now());
+        assert!(!told(&health).contains("METADATA"));
+        health.storage =
+            Some(crate::health::StorageHealth { state: "metadata_only".into(), message: Some("raise it".into()) });
+        assert!(told(&health).contains("ONLY METADATA of new events is kept: raise it"), "{}", told(&health));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow};
 use memory::home::{DEFAULT_ADDRESS, Home};
+use memory::settings;
 
 use crate::files;
 use crate::output::hinted;
@@ -48,13 +49,25 @@ pub fn check_home(home: &Home) -> Result<()> {
 
 /// Creates the folders and the token of an installation; what is there already stays.
 pub fn create(home: &Home) -> Result<()> {
-    let folders = [home.bin(), home.spool(), home.spool().join("rejected"), home.run(), home.logs(), home.models()];
+    let folders = [
+        home.bin(),
+        home.config(),
+        home.spool(),
+        home.spool().join("rejected"),
+        home.run(),
+        home.logs(),
+        home.models(),
+    ];
     files::create_private_folder(home.root())?;
     files::make_private(home.root())?;
     // The spool may belong to the server's user by now: what exists keeps its owner and mode.
     folders.iter().try_for_each(|folder| files::create_private_folder(folder))?;
     if files::read_if_there(&home.token_file())?.is_none_or(|token| token.trim().is_empty()) {
         files::write_private(&home.token_file(), &format!("{}\n", files::random_secret()?))?;
+    }
+    let settings = home.config().join(settings::FILE_NAME);
+    if !settings.exists() {
+        files::write_private(&settings, settings::TEMPLATE)?;
     }
     Ok(())
 }
@@ -86,6 +99,7 @@ pub fn remove(home: &Home) -> Result<()> {
         home.start_command_file(),
         home.root().join("start-attempt"),
         home.bin(),
+        home.config(),
         home.spool(),
         home.logs(),
         home.models(),
@@ -136,6 +150,18 @@ mod tests {
         create(&home).unwrap();
         assert_eq!(home.token().unwrap(), token);
         assert_eq!(token.len(), 64);
+    }
+
+    #[test]
+    fn writes_settings_once_and_leaves_those_of_the_person() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path().join("home"));
+        create(&home).unwrap();
+        assert_eq!(settings::Settings::read(&home.config()).unwrap(), settings::Settings::default());
+        let file = home.config().join(settings::FILE_NAME);
+        std::fs::write(&file, "[retention]\ncalls_days = 3\n").unwrap();
+        create(&home).unwrap();
+        assert_eq!(settings::Settings::read(&home.config()).unwrap().retention.calls_days, 3);
     }
 
     #[test]

@@ -42,6 +42,21 @@ impl Surroundings {
         home.context("cannot find the agents' settings: the home folder is unknown").hint("set HOME")
     }
 
+    /// The folder in which an agent keeps its own files, transcripts among them; `None` for one whose transcripts are not read.
+    pub(crate) fn agent_folder(&self, agent: memory::event::Agent) -> anyhow::Result<Option<PathBuf>> {
+        let (chosen, home) = match agent {
+            memory::event::Agent::ClaudeCode => (&self.claude_config_dir, None),
+            memory::event::Agent::Codex => (&self.codex_home, None),
+            memory::event::Agent::GeminiCli => (&None, self.gemini_cli_home.as_ref()),
+            _ => return Ok(None),
+        };
+        if let Some(folder) = chosen {
+            return Ok(Some(PathBuf::from(folder)));
+        }
+        let home = home.map_or_else(|| self.home(), |home| Ok(PathBuf::from(home)))?;
+        Ok(memory::transcripts::usual_folder(agent, &home))
+    }
+
     /// A file in the folder that the user has chosen, or else at that place in the home folder.
     pub(super) fn find(&self, chosen: Option<&OsString>, file: &str, usual: &str) -> anyhow::Result<Location> {
         match chosen {

@@ -147,6 +147,8 @@ impl Server {
             .arg(self.home.spool())
             .arg("--models")
             .arg(self.home.models())
+            .arg("--config")
+            .arg(memory::settings::folder(&self.home))
             .env_clear()
             .envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_inherited)))
             .env("AGENT_MEMORY_HOME", self.home.root())

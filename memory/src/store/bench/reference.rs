@@ -10,7 +10,8 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use sqlx::PgConnection;
 
-use super::super::{Db, EMBED_DOCUMENT, StoreError, journal, projects, sessions, tool_calls};
+use super::super::sessions::{self, Touch};
+use super::super::{Db, EMBED_DOCUMENT, StoreError, journal, projects, tool_calls};
 use crate::analyze;
 use crate::event::{Event, EventKind, Outcome};
 use crate::ids::{DocumentId, DocumentKind};
@@ -131,8 +132,9 @@ pub async fn insert(db: &Db, reference: &Reference) -> Result<(), StoreError> {
         let identity = event.checkout.project(&ProjectPolicy::default());
         let id = projects::resolve(&mut tx, &identity).await?;
         let project = projects::Resolved { id, key: identity.key };
-        let session = sessions::touch(&mut tx, event, &project).await?;
-        session_ids.insert(event.session.clone(), (session.id.0, session.project_id.0));
+        for session in sessions::touch(&mut tx, vec![&Touch::of(event, project)]).await? {
+            session_ids.insert(event.session.clone(), (session.id.0, session.project_id.0));
+        }
     }
     tx.commit().await?;
     let mut prompt_ids = HashMap::new();

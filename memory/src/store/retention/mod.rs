@@ -121,7 +121,7 @@ async fn run(db: &Db, policy: &Retention, mode: Mode, actor: &str) -> Result<Rep
         let project = project::Project { id: row.id, name: row.name };
         report.removals.extend(project.apply(db, policy, mode, now).await?);
     }
-    if mode == Mode::Remove {
+    if mode == Mode::Remove && report.rows() > 0 {
         sqlx::query!(
             "insert into mem_audit_log (actor, action, details) values ($1, $2, $3)",
             actor,

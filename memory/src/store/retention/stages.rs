@@ -12,7 +12,7 @@ use super::Stage;
 use super::project::just_after;
 use crate::store::{Db, StoreError};
 
-/// Row headers, ids, times, and the entries in the indexes: about this much for a call, measured on a journal of 100 000.
+/// Row headers, ids, times, and the entries in the indexes: an estimate, the same for every row.
 const ROW_BYTES: i32 = 400;
 /// Rows in one transaction: some milliseconds.
 const BATCH: i64 = 500;

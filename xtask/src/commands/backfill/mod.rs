@@ -36,9 +36,8 @@ pub(super) async fn run(arguments: &BackfillArgs, home: &Home, printer: &Printer
     if let Some(run) = arguments.rollback {
         return runs::roll_back(run, arguments, home, printer).await;
     }
-    if let Some(rules) = &arguments.redact_rules {
-        memory::redact::install(rules).map_err(|error| hinted(anyhow::anyhow!("{error}"), error.hint()))?;
-    }
+    memory::redact::install_from(arguments.redact_rules.as_deref(), Some(&memory::settings::folder(home)))
+        .map_err(|error| hinted(anyhow::anyhow!("{error}"), error.hint()))?;
     if let [system, file] = &arguments.from[..] {
         return import::run(system, std::path::Path::new(file), arguments, home, printer).await;
     }

@@ -1,7 +1,6 @@
 //! Which files are read: those of the agents that were named, or of all that left some, or those that a person names.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use memory::event::Agent;
@@ -9,6 +8,7 @@ use memory::transcripts::{self, TranscriptFile};
 
 use crate::cli::{BackfillAgent, BackfillArgs};
 use crate::output::{HintExt, hinted};
+use crate::register::Surroundings;
 
 /// One agent's transcripts.
 pub(super) struct Source {
@@ -16,40 +16,6 @@ pub(super) struct Source {
     /// Where they were looked for, for people.
     pub(super) name: String,
     pub(super) files: Vec<TranscriptFile>,
-}
-
-/// What decides where agents keep their files.
-#[derive(Debug, Default)]
-struct Surroundings {
-    home: Option<OsString>,
-    claude_config_dir: Option<OsString>,
-    codex_home: Option<OsString>,
-}
-
-impl Surroundings {
-    #[allow(clippy::disallowed_methods, reason = "the one place that reads where agents keep their transcripts")]
-    fn of_process() -> Self {
-        let var = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-        Self {
-            home: var("HOME").or_else(|| var("USERPROFILE")),
-            claude_config_dir: var("CLAUDE_CONFIG_DIR"),
-            codex_home: var("CODEX_HOME"),
-        }
-    }
-
-    fn folder(&self, agent: Agent) -> Result<PathBuf> {
-        let named = match agent {
-            Agent::ClaudeCode => &self.claude_config_dir,
-            Agent::Codex => &self.codex_home,
-            _ => &None,
-        };
-        if let Some(folder) = named {
-            return Ok(PathBuf::from(folder));
-        }
-        let home = self.home.as_ref().map(PathBuf::from);
-        let home = home.context("cannot find the agents' transcripts: the home folder is unknown").hint("set HOME")?;
-        transcripts::usual_folder(agent, &home).with_context(|| format!("no transcripts of {agent} are read"))
-    }
 }
 
 pub(super) fn of(arguments: &BackfillArgs) -> Result<Vec<Source>> {
@@ -60,7 +26,8 @@ pub(super) fn of(arguments: &BackfillArgs) -> Result<Vec<Source>> {
     let wanted = if arguments.agents.is_empty() { BackfillAgent::ALL.to_vec() } else { arguments.agents.clone() };
     let mut sources = Vec::new();
     for agent in wanted.into_iter().map(agent_of) {
-        let folder = around.folder(agent)?;
+        let folder = around.agent_folder(agent)?;
+        let folder = folder.with_context(|| format!("no transcripts of {agent} are read"))?;
         let files = transcripts::find(agent, &folder);
         sources.push(Source { agent, name: folder.display().to_string(), files });
     }

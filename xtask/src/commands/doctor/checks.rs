@@ -1,29 +1,32 @@
 //! The checks, in the order in which one part rests on another.
 
 use std::path::Path;
+use std::time::SystemTime;
 
+use anyhow::{Context, Result};
+use chrono::Utc;
 use clap::ValueEnum;
+use memory::event;
 use memory::home::Home;
-use memory::store::Stats;
+use memory::queue::{self, DeadJobs, KindState};
+use memory::settings::{self, Settings};
+use memory::store::{self, AgentLinkage, Db, ModelShare};
+use memory::transcripts;
 
-use super::Finding;
+use super::capture::{self, Watched};
+use super::{Finding, jobs, room, spool};
 use crate::cli::Agent;
 use crate::commands::register::{self, Completeness};
-use crate::health::{self, Health};
+use crate::health::{self, Accepts, Health};
 use crate::install::layout::PROGRAMS;
 use crate::install::model::{MODEL_FILES, library_name};
 use crate::install::pins::Target;
 use crate::journal;
 use crate::output::headline;
+use crate::register::Surroundings;
 use crate::runtime::{self, Installation, RuntimeKind, ServiceStatus};
 
 const UP: &str = "cargo xtask up";
-
-/// Below this share of joined tool calls something is wrong with the capture, not with the agent.
-const LOW_LINKAGE_RATIO: f64 = 0.95;
-
-/// So many waiting envelopes are more than the seconds between two drains leave behind.
-const MANY_WAITING: u64 = 200;
 
 /// Looks at everything. Without an installation there is one finding only.
 pub(super) async fn all(home: &Home) -> Vec<Finding> {
@@ -38,14 +41,32 @@ pub(super) async fn all(home: &Home) -> Vec<Finding> {
     let health = health::fetch(installation.address).await.ok();
     let mut findings = vec![folder(home), secrets(home), programs(home, &installation), start_command(home)];
     findings.extend(services(&installation, home).await);
-    findings.push(journal(home).await);
+    let folder_of_settings = settings::folder(home);
+    let settings = Settings::read(&folder_of_settings);
+    findings.push(room::settings(&settings, &folder_of_settings));
+    let facts = Facts::gather(home).await;
+    findings.push(match &facts {
+        Ok(_) => Finding::ok("database", "reachable from here, with the installed URL"),
+        Err(error) => Finding::fail("database", headline(error), UP).coded("database.unreadable"),
+    });
     findings.push(model(home, installation.runtime));
     if let Some(health) = &health {
         findings.push(server_version(health));
-        findings.extend([embedding(health), spool(health), queue(health)]);
+        findings.extend(token(home, &installation).await);
+        findings.push(embedding(health));
+        findings.extend(room::memory(health));
     }
-    if let Ok(stats) = journal::stats(home).await {
-        findings.push(linkage(&stats));
+    findings.extend(spool::spool(&home.spool(), health.as_ref(), SystemTime::now()));
+    let database_bytes = facts.as_ref().ok().map(|facts| facts.database_bytes);
+    findings.extend(room::disk(home.root(), database_bytes, &settings.unwrap_or_default(), health.as_ref()));
+    if let Ok(facts) = &facts {
+        let pending = facts.kinds.iter().map(|kind| kind.pending).sum();
+        findings.extend(jobs::queue(&facts.kinds, &facts.dead, health.as_ref(), Utc::now()));
+        findings.extend(room::index(&facts.models, &installation.embedding_model, pending));
+        findings.extend(capture::linkage(&facts.agents));
+        findings.extend(capture::assumed(&facts.agents));
+        let spooled_at = spool::newest(&home.spool());
+        findings.extend(capture::silent(&watched(home), &facts.agents, spooled_at, installation.installed_at));
     }
     findings.extend(agents(home));
     findings
@@ -110,16 +131,6 @@ async fn services(installation: &Installation, home: &Home) -> Vec<Finding> {
     }
 }
 
-async fn journal(home: &Home) -> Finding {
-    match journal::open(home).await {
-        Ok(db) => {
-            db.close().await;
-            Finding::ok("database", "reachable from here, with the installed URL")
-        }
-        Err(error) => Finding::fail("database", headline(&error), UP),
-    }
-}
-
 fn model(home: &Home, runtime: RuntimeKind) -> Finding {
     let target = if runtime == RuntimeKind::Docker { Target::container("x86_64") } else { Target::host() };
     if !home.models().join("onnxruntime").join(library_name(target)).is_file() {
@@ -153,38 +164,69 @@ fn embedding(health: &Health) -> Finding {
     Finding::ok("embedding", health.embedding.state.clone())
 }
 
-fn spool(health: &Health) -> Finding {
-    let counts = &health.spool;
-    if counts.rejected > 0 {
-        let message = format!("{} envelopes could not be read; they are kept in spool/rejected", counts.rejected);
-        return Finding::warn("spool", message, "cargo xtask logs server");
-    }
-    if counts.waiting > MANY_WAITING {
-        return Finding::warn("spool", format!("{} envelopes wait", counts.waiting), "cargo xtask logs server");
-    }
-    Finding::ok("spool", format!("{} envelopes wait, none was rejected", counts.waiting))
-}
-
-fn queue(health: &Health) -> Finding {
-    match health.queue.dead {
-        Some(0) => Finding::ok("queue", format!("{} jobs wait, none was given up", health.queue.pending.unwrap_or(0))),
-        Some(dead) => Finding::warn("queue", format!("{dead} jobs were given up"), "cargo xtask logs server"),
-        None => Finding::warn("queue", "the server does not know its queue", "cargo xtask logs server"),
-    }
-}
-
-fn linkage(stats: &Stats) -> Finding {
-    match stats.linkage_ratio() {
-        None => Finding::ok("linkage", "no tool calls yet"),
-        Some(ratio) if ratio >= LOW_LINKAGE_RATIO => {
-            Finding::ok("linkage", format!("{:.1} % of tool calls are joined to their prompt", ratio * 100.0))
+/// Whether the server takes the token that hooks and MCP processes of this home send.
+async fn token(home: &Home, installation: &Installation) -> Option<Finding> {
+    let token = home.token().ok()?;
+    match health::accepts(installation.address, &token).await.ok()? {
+        Accepts::Yes => Some(Finding::ok("token", "the server takes the home's token")),
+        Accepts::No => {
+            let message = "the server refuses the token of this home";
+            let why = "the file `token` was changed after the server started, or another installation's server listens there; \
+                       until then every event goes to the spool";
+            let finding = Finding::fail("token", message, "cargo xtask down && cargo xtask up");
+            Some(finding.coded("token.refused").why(why))
         }
-        Some(ratio) => Finding::warn(
-            "linkage",
-            format!("only {:.1} % of tool calls are joined to their prompt", ratio * 100.0),
-            "cargo xtask register, then start the agent anew",
-        ),
     }
+}
+
+/// What only the journal knows.
+struct Facts {
+    agents: Vec<AgentLinkage>,
+    models: Vec<ModelShare>,
+    kinds: Vec<KindState>,
+    dead: Vec<DeadJobs>,
+    database_bytes: u64,
+}
+
+impl Facts {
+    async fn gather(home: &Home) -> Result<Self> {
+        let db = journal::open(home).await?;
+        let facts = Self::ask(&db).await.context("the journal cannot be read");
+        db.close().await;
+        facts
+    }
+
+    async fn ask(db: &Db) -> Result<Self> {
+        Ok(Self {
+            agents: store::agents(db).await?,
+            models: store::models(db).await?,
+            kinds: queue::kinds(db).await?,
+            dead: queue::dead(db).await?,
+            database_bytes: store::database_bytes(db).await?.unsigned_abs(),
+        })
+    }
+}
+
+/// Agents that have our hook and write of themselves, and where.
+fn watched(home: &Home) -> Vec<Watched> {
+    let around = Surroundings::of_process();
+    let of = [
+        (Agent::Claude, event::Agent::ClaudeCode),
+        (Agent::Codex, event::Agent::Codex),
+        (Agent::Gemini, event::Agent::GeminiCli),
+    ];
+    let watched = of.into_iter().filter_map(|(agent, recorded_as)| {
+        let is_registered =
+            matches!(register::completeness(agent, home), Ok(Completeness::Complete | Completeness::Partial));
+        let folder = around.agent_folder(recorded_as).ok().flatten().filter(|_| is_registered)?;
+        Some(Watched {
+            agent: recorded_as.as_str(),
+            name: agent.title(),
+            records: transcripts::folders(recorded_as, &folder),
+            mend: format!("cargo xtask register {}", agent.name()),
+        })
+    });
+    watched.collect()
 }
 
 /// One finding for each agent that this user has or that something of ours is registered with.

@@ -14,6 +14,7 @@ const prompts = new Map(); // session id -> id of its last prompt
 const answers = new Map(); // session id -> the text that came last
 const failed = new Set(); // calls whose failure was told
 const open = new Set(); // sessions whose end was not
+const subagents = new Set(); // sessions that another one has started
 
 function tell(event, payload) {
   return new Promise((resolve) => {
@@ -45,6 +46,7 @@ export const AgentMemory = async ({ directory }) => {
   const happened = {
     "session.created": ({ info }) => {
       open.add(info.id);
+      if (info.parentID) subagents.add(info.id);
       return tell("SessionStart", {
         session_id: info.id,
         cwd: info.directory ?? directory,
@@ -92,7 +94,8 @@ export const AgentMemory = async ({ directory }) => {
       open.add(input.sessionID);
       prompts.set(input.sessionID, message.id);
       const model = input.model && `${input.model.providerID}/${input.model.modelID}`;
-      return tell("UserPromptSubmit", { ...about(input.sessionID), prompt: words.join("\n"), model });
+      const source = subagents.has(input.sessionID) ? "subagent" : undefined;
+      return tell("UserPromptSubmit", { ...about(input.sessionID), prompt: words.join("\n"), source, model });
     }),
     "tool.execute.after": quietly((input, output) =>
       tell("PostToolUse", {

@@ -253,11 +253,12 @@ mod tests {
     }
 
     #[test]
-    fn gives_the_server_the_spool_to_write_and_the_models_to_read() {
+    fn gives_the_server_the_spool_to_write_and_models_and_settings_to_read() {
         let mounts = container("server").host_config.unwrap().mounts.unwrap();
         let read_only =
             |target: &str| mounts.iter().find(|mount| mount.target.as_deref() == Some(target)).unwrap().read_only;
         assert_eq!((read_only("/spool"), read_only("/models")), (Some(false), Some(true)));
+        assert_eq!(read_only("/config"), Some(true));
     }
 
     #[test]

@@ -141,14 +141,16 @@ async fn raise(engine: &Engine, home: &Home, printer: &Printer, values: &Values)
 fn share_files(home: &Home, engine: &Engine, secrets: &Secrets) -> Result<()> {
     let owners = ownership::match_with(home, engine.rootless)?;
     secrets.write(home, &owners)?;
-    for folder in [home.models(), home.spool(), home.spool().join("rejected")] {
+    for folder in [home.config(), home.models(), home.spool(), home.spool().join("rejected")] {
         files::create_private_folder(&folder)?;
     }
     files::make_private(&home.spool())?;
     if let Some(owner) = owners.server {
         ownership::give_all(&home.spool(), owner)?;
-        if ownership::owner_of(&home.models()).ok().flatten() != Some(owner) {
-            ownership::let_read_all(&home.models())?;
+        for folder in [home.models(), home.config()] {
+            if ownership::owner_of(&folder).ok().flatten() != Some(owner) {
+                ownership::let_read_all(&folder)?;
+            }
         }
     }
     Ok(())

@@ -1,0 +1,55 @@
+//! The operator's program, run on a stack's home as a person would.
+
+use std::ffi::OsString;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use crate::programs;
+use crate::stack::Stack;
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct Told {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// Runs `cargo xtask` with these arguments, in an environment that holds the home and these variables only.
+pub async fn run(stack: &Stack, arguments: &[&str], environment: &[(&str, OsString)]) -> Result<Told> {
+    let output = Command::new(programs::xtask().await?)
+        .args(arguments)
+        .env_clear()
+        .env("AGENT_MEMORY_HOME", stack.home().root())
+        .env("HOME", stack.scratch())
+        .envs(environment.iter().map(|(name, value)| (*name, value)))
+        .output()
+        .await
+        .context("running xtask")?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok(Told { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) })
+}
+
+/// The same for a command that must succeed and prints JSON.
+pub async fn json(stack: &Stack, arguments: &[&str]) -> Result<Value> {
+    let told = run(stack, arguments, &[]).await?;
+    ensure!(told.code == Some(0), "{arguments:?} ended with {:?}: {}", told.code, told.stderr);
+    serde_json::from_str(&told.stdout).with_context(|| format!("reading what {arguments:?} printed: {}", told.stdout))
+}
+
+/// Writes the settings of the stack's home.
+pub fn set(stack: &Stack, settings: &str) -> Result<()> {
+    std::fs::create_dir_all(stack.home().config()).context("making the folder for the settings")?;
+    std::fs::write(stack.home().config().join("settings.toml"), settings).context("writing the settings")
+}
+
+/// Leaves behind what `up` does, so that commands take the home for an installation.
+pub fn install(stack: &Stack, embedding_model: &str) -> Result<()> {
+    let installation = json!({
+        "version": env!("CARGO_PKG_VERSION"), "runtime": "external", "address": stack.home().address()?,
+        "database": "the test's", "embedding_model": embedding_model, "installed_at": "2026-01-01T00:00:00Z",
+    });
+    std::fs::write(stack.home().installation_file(), installation.to_string()).context("writing installation.json")
+}

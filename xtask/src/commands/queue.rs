@@ -1,0 +1,41 @@
+//! `queue`: what an operator can do about jobs that do not get done by themselves. `doctor` says which these are.
+
+use anyhow::{Context, Result};
+use memory::home::Home;
+use memory::queue::{self, Reach, Selection};
+use memory::store;
+
+use crate::cli::{QueueCommand, QueueSelection};
+use crate::journal;
+use crate::output::{HintExt, Printer};
+use crate::runtime::Installation;
+
+pub(super) async fn run(command: &QueueCommand, home: &Home, printer: &Printer) -> Result<()> {
+    let db = journal::open(home).await?;
+    let done = match command {
+        QueueCommand::Retry(arguments) => queue::retry(&db, &selection(arguments))
+            .await
+            .map(|jobs| format!("{jobs} jobs are tried again from now on"))
+            .context("cannot have the jobs tried again"),
+        QueueCommand::Drop(arguments) => queue::drop_jobs(&db, &selection(arguments))
+            .await
+            .map(|jobs| format!("Dropped {jobs} jobs"))
+            .context("cannot drop the jobs"),
+        QueueCommand::Embed => embed(&db, home).await,
+    };
+    db.close().await;
+    printer.note(done.hint("`cargo xtask doctor` says whether the database is as it should be")?);
+    Ok(())
+}
+
+async fn embed(db: &store::Db, home: &Home) -> Result<String> {
+    let model = Installation::require(home)?.embedding_model;
+    let mut connection = db.acquire().await.context("the database went away")?;
+    let jobs = store::enqueue_stale_documents(&mut connection, &model).await;
+    let jobs = jobs.context("cannot have the documents embedded")?;
+    Ok(format!("{jobs} documents get a vector of {model}; the others have one or wait for it already"))
+}
+
+fn selection(arguments: &QueueSelection) -> Selection {
+    Selection { kind: arguments.kind.clone(), reach: if arguments.all { Reach::All } else { Reach::Dead } }
+}
