@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 use super::super::json::{string_of, value_of};
 use super::line::Payload;
 
+/// How an output begins that says of itself that the call came to nothing.
+const FAILURES: [&str; 3] = ["unsupported call:", "failed to parse function arguments", "aborted by user"];
+
 /// How a call ended, as far as it is known.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Ending {
@@ -135,9 +138,7 @@ fn ending_of_text(text: &str) -> Ending {
                 }
             }
         }
-    } else if text.starts_with("unsupported call:") || text.starts_with("failed to parse function arguments") {
-        ending.success = Some(false);
-    } else if text.starts_with("aborted by user") || text == "aborted" {
+    } else if FAILURES.iter().any(|start| text.starts_with(start)) || text == "aborted" {
         ending.success = Some(false);
     } else if text.contains("rejected by user") && text.len() < 200 {
         ending.is_refused = true;
