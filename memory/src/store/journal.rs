@@ -211,11 +211,28 @@ impl Batch<'_> {
         }
         let inserted = tool_calls::insert(connection, &calls).await?;
         for (at, id) in waiting.into_iter().zip(inserted) {
-            let (Some(id), EventKind::ToolCalled(call)) = (id, &self.events[at].kind) else { continue };
+            let EventKind::ToolCalled(call) = &self.events[at].kind else { continue };
+            let Some(id) = id else {
+                self.amend_call(connection, at).await?;
+                continue;
+            };
             self.recorded[at] = Recorded::Stored;
             if !is_recall(&call.tool_name) {
                 let entry = self.entry(at, DocumentKind::Call, id.0);
                 self.documents.push(Document { entry, text: Some(text_of(call)) });
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what a row lacks that is there already: a transcript that came first does not tell all, Claude Code's no durations.
+    async fn amend_call(&mut self, connection: &mut PgConnection, at: usize) -> Result<(), StoreError> {
+        let Some(new) = self.call(at) else { return Ok(()) };
+        let is_indexed = !is_recall(&new.call.tool_name);
+        if let Some(id) = tool_calls::amend(connection, new).await? {
+            self.recorded[at] = Recorded::Amended;
+            if is_indexed {
+                self.reindex(at, DocumentKind::Call, id.0);
             }
         }
         Ok(())

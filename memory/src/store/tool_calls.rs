@@ -144,7 +144,7 @@ async fn claim_for_transcript(connection: &mut PgConnection, new: Call<'_>, id: 
 }
 
 /// Adds what the row lacks. `None`: there is no such row, or nothing that it lacks.
-async fn amend(connection: &mut PgConnection, new: Call<'_>) -> Result<Option<ToolCallId>, StoreError> {
+pub(super) async fn amend(connection: &mut PgConnection, new: Call<'_>) -> Result<Option<ToolCallId>, StoreError> {
     let call = new.call;
     let id = sqlx::query_scalar!(
         r#"update mem_tool_calls set
