@@ -12,6 +12,7 @@ mod http;
 mod replies;
 mod tools;
 mod vectors;
+mod withheld;
 
 pub use ask::{Question, Refusal};
 pub use database::Installation;

@@ -13,11 +13,21 @@ pub enum Agent {
     CopilotCli,
     VsCode,
     OpenCode,
+    /// Any other, which tells its events in Claude Code's form (docs/primer.md).
+    Custom,
 }
 
 impl Agent {
-    pub const ALL: [Self; 7] =
-        [Self::ClaudeCode, Self::Codex, Self::GeminiCli, Self::Cursor, Self::CopilotCli, Self::VsCode, Self::OpenCode];
+    pub const ALL: [Self; 8] = [
+        Self::ClaudeCode,
+        Self::Codex,
+        Self::GeminiCli,
+        Self::Cursor,
+        Self::CopilotCli,
+        Self::VsCode,
+        Self::OpenCode,
+        Self::Custom,
+    ];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -28,6 +38,7 @@ impl Agent {
             Self::CopilotCli => "copilot-cli",
             Self::VsCode => "vscode",
             Self::OpenCode => "opencode",
+            Self::Custom => "custom",
         }
     }
 }

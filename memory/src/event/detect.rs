@@ -35,7 +35,7 @@ pub(super) fn sender(envelope: &Envelope) -> Agent {
             }
         }
         // Nobody else runs these agents' registrations.
-        named @ (Agent::Codex | Agent::GeminiCli | Agent::OpenCode) => named,
+        named @ (Agent::Codex | Agent::GeminiCli | Agent::OpenCode | Agent::Custom) => named,
     }
 }
 

@@ -103,7 +103,7 @@ impl Wire {
     /// The agent's id of the prompt that is being worked on, where its hooks have one.
     pub(super) fn prompt_id(&self) -> Option<String> {
         match self.agent {
-            Agent::ClaudeCode | Agent::OpenCode => self.id("prompt_id"),
+            Agent::ClaudeCode | Agent::OpenCode | Agent::Custom => self.id("prompt_id"),
             Agent::Codex => self.id("turn_id"),
             Agent::Cursor => self.id("generation_id"),
             Agent::GeminiCli | Agent::CopilotCli | Agent::VsCode => None,

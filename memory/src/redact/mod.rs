@@ -63,6 +63,11 @@ pub fn clean_json(value: &mut Value) {
     json::clean(installed(), value);
 }
 
+/// Whether something was taken out of a text.
+pub fn is_cleaned(text: &str) -> bool {
+    text.contains(SECRET_MARK) || text.contains(PRIVATE_MARK)
+}
+
 /// How many keywords of the rules stand in a text: the part of [`clean`] that every text pays, for comparing with the whole.
 pub fn scan_keywords(text: &str) -> usize {
     installed().hits(text).count()

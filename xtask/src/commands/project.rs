@@ -246,7 +246,7 @@ fn all_lines(home: &Home) -> Result<Vec<String>> {
 
 fn write_lines(home: &Home, lines: &[String]) -> Result<()> {
     files::create_private_folder(&home.config())?;
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
     files::write_private(&home.config().join(EXCLUDE_FILE), &text)
 }
 

@@ -19,6 +19,7 @@ pub(super) fn payloads(agent: Agent) -> Vec<(String, Value)> {
         Agent::CopilotCli => include_str!("payloads/copilot-cli.jsonl"),
         Agent::VsCode => include_str!("payloads/vscode.jsonl"),
         Agent::OpenCode => include_str!("payloads/opencode.jsonl"),
+        Agent::Custom => include_str!("payloads/custom.jsonl"),
     };
     let read = |line| {
         let mut value: Value = serde_json::from_str(line).unwrap();
@@ -58,6 +59,7 @@ fn events(agent: Agent) -> Vec<&'static str> {
             "SessionStart UserPromptSubmit PreToolUse PostToolUse PreCompact SubagentStart SubagentStop Stop"
         }
         Agent::OpenCode => "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure Stop StopFailure SessionEnd",
+        Agent::Custom => "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure Stop SessionEnd",
     };
     names.split_ascii_whitespace().collect()
 }
