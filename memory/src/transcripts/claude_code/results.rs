@@ -60,19 +60,19 @@ impl Reader {
                 (_, Some(Value::Null) | None) => Some(Value::String(said)),
                 (_, structured) => structured,
             };
-            emit.call(&moment, call.finished(id.to_owned(), output.as_ref(), outcome));
+            emit.call(&moment, call.finished(id, output.as_ref(), outcome));
         }
     }
 }
 
 impl Pending {
-    pub(super) fn finished(self, id: String, output: Option<&Value>, outcome: Outcome) -> ToolCall {
+    pub(super) fn finished(self, id: &str, output: Option<&Value>, outcome: Outcome) -> ToolCall {
         let kept = output.and_then(|output| output_of_tool(&self.tool_name, output));
         let output_cut = kept.as_ref().and_then(|output| output.preview.truncated_at_bytes);
         let (output_preview, whole) = kept.map(|output| (output.preview.text, output.whole)).unzip();
         let commit = output.and_then(|output| output.pointer("/gitOperation/commit/sha")).and_then(Value::as_str);
         ToolCall {
-            key: Key::Given(bounded_id(without_nul(&id))),
+            key: Key::Given(bounded_id(without_nul(id))),
             prompt_id: self.prompt_id,
             tool_name: self.tool_name,
             input: self.input,
