@@ -216,7 +216,9 @@ impl Batch<'_> {
                 // A transcript told of it first, and did not know all.
                 if let Some(id) = tool_calls::amend(connection, new).await? {
                     self.recorded[at] = Recorded::Amended;
-                    self.reindex(at, DocumentKind::Call, id.0);
+                    if !is_recall(&call.tool_name) {
+                        self.reindex(at, DocumentKind::Call, id.0);
+                    }
                 }
                 continue;
             };
