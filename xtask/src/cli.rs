@@ -202,13 +202,12 @@ pub struct UndoArgs {
 }
 
 #[derive(Debug, Args)]
-#[group(id = "part", required = true, multiple = false, args = ["folder", "remote"])]
 pub struct SplitArgs {
     /// The project's name, remote or folder
     pub project: String,
 
     /// The top folder of a checkout or worktree
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", required_unless_present = "remote", conflicts_with = "remote")]
     pub folder: Option<PathBuf>,
 
     /// A remote by which the project is known too
@@ -292,6 +291,15 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_split_is_by_a_folder_or_by_a_remote() {
+        let is_understood = |part: &[&str]| {
+            Cli::try_parse_from([&["agent-memory", "project", "split", "widgets"], part].concat()).is_ok()
+        };
+        assert!(is_understood(&["--folder", "/a"]) && is_understood(&["--remote", "h:p"]));
+        assert!(!is_understood(&[]) && !is_understood(&["--folder", "/a", "--remote", "h:p"]));
     }
 
     #[test]
