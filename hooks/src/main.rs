@@ -49,7 +49,7 @@ fn capture(agent: &str, event: &str, occurred_at: SystemTime) -> Option<()> {
     let answer = answer_to(event);
     let deadline = Instant::now() + deadline_of(answer) * (SPOOL_SHARE - 1) / SPOOL_SHARE;
     let home = Home::locate()?;
-    let cwd = std::env::current_dir().ok();
+    let cwd = home::working_folder();
     let repository = cwd.as_deref().and_then(Repository::around);
     if cwd.as_deref().is_some_and(|folder| exclusion::excludes(&home, folder, repository.as_ref())) {
         return None;
@@ -69,7 +69,7 @@ fn capture(agent: &str, event: &str, occurred_at: SystemTime) -> Option<()> {
             let stay = if outcome == Outcome::Away { Stay::Long } else { Stay::Short };
             let kept = spool::keep(&home.spool(), &envelope, stay);
             // A server may be up and its database down: whoever starts leaves alone what is well.
-            if event == "SessionStart" {
+            if event.eq_ignore_ascii_case("SessionStart") {
                 start::start_services(&home);
             }
             kept.ok()?;

@@ -83,7 +83,7 @@ pub fn transcripts() -> Result<Vec<PathBuf>> {
 
 /// The transcript that a client kept of a recorded session, and those of its subagents.
 pub fn transcripts_of(recording: &Recording) -> Result<Vec<PathBuf>> {
-    let suffix = recording.name.strip_prefix("claude-code-2.1.332/hooks").unwrap_or_default();
+    let suffix = recording.name.split_once("/hooks").map_or("", |(_, suffix)| suffix);
     let wanted = format!("transcript{suffix}.jsonl");
     let has_subagents = suffix.contains("subagent");
     let mut found = transcripts()?;

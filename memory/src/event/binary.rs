@@ -13,6 +13,8 @@ const MIN_RUN_BYTES: usize = 1024;
 /// Base64 that is broken into lines, as MIME (76) and PEM (64) do, is known by this many lines of the same length.
 const MIN_LINES: usize = 16;
 const LINE_BYTES: std::ops::RangeInclusive<usize> = 60..=80;
+/// Every payload has a run of so many bytes before its padding: looks that far apart miss none.
+const STRIDE_BYTES: usize = *LINE_BYTES.start() - 2;
 /// Below this a text is too short to be told from bytes.
 const MIN_BYTES_OF_RAW: usize = 64;
 
@@ -81,21 +83,23 @@ struct Payload {
     base64_bytes: usize,
 }
 
-fn next_payload(text: &str, from: usize) -> Option<Payload> {
+fn next_payload(text: &str, text_from: usize) -> Option<Payload> {
     let bytes = text.as_bytes();
-    let mut at = from;
-    while at < bytes.len() {
-        if !is_base64(bytes[at]) {
-            at += 1;
+    let mut from = text_from;
+    while let Some(last) = bytes.get(from + STRIDE_BYTES - 1) {
+        if !is_base64(*last) {
+            from += STRIDE_BYTES;
             continue;
         }
+        let before = bytes[from..from + STRIDE_BYTES].iter().rposition(|byte| !is_base64(*byte));
+        let at = before.map_or(from, |before| from + before + 1);
         let run = run_end(bytes, at) - at;
         let end = if run >= MIN_RUN_BYTES { at + run } else { block_end(bytes, at, run).unwrap_or(at) };
         if end > at && looks_random(&bytes[at..end]) {
             let (start, kind) = uri_before(text, at).unwrap_or_else(|| (at, kind_of(&text[at..end]).to_owned()));
-            return Some(Payload { start: start.max(from), end, kind, base64_bytes: end - at });
+            return Some(Payload { start: start.max(text_from), end, kind, base64_bytes: end - at });
         }
-        at += run;
+        from = at + run;
     }
     None
 }

@@ -95,14 +95,16 @@ pub async fn runs(db: &Db) -> Result<Vec<BackfillRun>, StoreError> {
 /// rolled back already.
 pub async fn roll_back(db: &Db, run: BackfillRunId) -> Result<Option<RolledBack>, StoreError> {
     let mut tx = db.begin().await?;
-    let started_at = sqlx::query_scalar!(
+    let marked = sqlx::query!(
         "update mem_backfill_runs set status = 'rolled_back', finished_at = coalesce(finished_at, now())
-         where id = $1 and status <> 'rolled_back' returning started_at",
+         where id = $1 and status <> 'rolled_back'",
         run as BackfillRunId,
     )
-    .fetch_optional(&mut *tx)
+    .execute(&mut *tx)
     .await?;
-    let Some(started_at) = started_at else { return Ok(None) };
+    if marked.rows_affected() == 0 {
+        return Ok(None);
+    }
     let mut gone = sqlx::query_as!(
         RolledBack,
         r#"with prompts as (
@@ -146,7 +148,12 @@ pub async fn roll_back(db: &Db, run: BackfillRunId) -> Result<Option<RolledBack>
     )
     .fetch_one(&mut *tx)
     .await?;
-    // What a run kept stays with its run only where nothing else speaks of it.
+    // A project or an output that an earlier run made, and this one used, goes with the last of both.
+    let since = sqlx::query_scalar!(
+        r#"select min(started_at) as "since!" from mem_backfill_runs where status = 'rolled_back'"#
+    )
+    .fetch_one(&mut *tx)
+    .await?;
     gone.projects = sqlx::query_scalar!(
         r#"with gone as (
                delete from mem_projects p
@@ -160,14 +167,14 @@ pub async fn roll_back(db: &Db, run: BackfillRunId) -> Result<Option<RolledBack>
                returning id
            )
            select count(*) as "count!" from gone"#,
-        started_at,
+        since,
     )
     .fetch_one(&mut *tx)
     .await?;
     sqlx::query!(
         "delete from mem_outputs where recorded_at >= $1
            and not exists (select from mem_tool_calls where output_hash = content_hash)",
-        started_at,
+        since,
     )
     .execute(&mut *tx)
     .await?;

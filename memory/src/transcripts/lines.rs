@@ -1,6 +1,6 @@
 //! Lines of a file of any size in bounded memory: one buffer, used again, and a line that is too long is passed over.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read as _};
 
 /// The longest line that is read. Claude Code writes images and whole files into single lines, and they stay far below.
 pub(super) const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
@@ -39,35 +39,21 @@ impl<R: BufRead> Lines<R> {
             self.buffer = Vec::new();
         }
         self.buffer.clear();
-        let mut is_too_long = false;
-        let is_ended = loop {
-            let available = match self.source.fill_buf() {
-                Ok(available) => available,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            if available.is_empty() {
-                break false;
-            }
-            let (part, is_ended) = match available.iter().position(|byte| *byte == b'\n') {
-                Some(end) => (&available[..end], true),
-                None => (available, false),
-            };
-            is_too_long |= self.buffer.len() + part.len() > self.limit_bytes;
-            if !is_too_long {
-                self.buffer.extend_from_slice(part);
-            }
-            let used = part.len() + usize::from(is_ended);
-            self.read_bytes += used as u64;
-            self.source.consume(used);
-            if is_ended {
-                break true;
-            }
-        };
+        let most = self.limit_bytes as u64 + 1;
+        self.read_bytes += self.source.by_ref().take(most).read_until(b'\n', &mut self.buffer)? as u64;
+        let mut is_ended = self.buffer.ends_with(b"\n");
+        let is_too_long = !is_ended && self.buffer.len() > self.limit_bytes;
+        while is_too_long && !is_ended {
+            self.buffer.clear();
+            let read = self.source.by_ref().take(most).read_until(b'\n', &mut self.buffer)?;
+            self.read_bytes += read as u64;
+            is_ended = read == 0 || self.buffer.ends_with(b"\n");
+        }
         if is_too_long {
             return Ok(Some(Line::TooLong));
         }
-        let text = self.buffer.strip_suffix(b"\r").unwrap_or(&self.buffer);
+        let text = self.buffer.strip_suffix(b"\n").unwrap_or(&self.buffer);
+        let text = text.strip_suffix(b"\r").unwrap_or(text);
         Ok(match is_ended {
             true => Some(Line::Whole(text)),
             false if text.is_empty() => None,

@@ -128,7 +128,11 @@ async fn reads_only_what_is_asked_for_and_stores_nothing_in_a_dry_run() -> Resul
     std::fs::create_dir_all(&projects)?;
     let (wanted, other, hidden) =
         (operator.home.join("widgets"), operator.home.join("gadgets"), operator.home.join("secret"));
-    std::fs::create_dir_all(&hidden)?;
+    for folder in [&wanted, &other, &hidden] {
+        // A bare folder among temporary files would be no project.
+        let made = Command::new("git").args(["init", "--quiet"]).arg(folder).status().await?;
+        ensure!(made.success(), "git could not make a repository");
+    }
     std::fs::write(hidden.join(".agent-memory.toml"), "capture = false\n")?;
     for (session, folder) in [("s1", &wanted), ("s2", &other), ("s3", &hidden)] {
         let lines = transcript(session, &format!("p-{session}"), folder);
@@ -147,8 +151,9 @@ async fn reads_only_what_is_asked_for_and_stores_nothing_in_a_dry_run() -> Resul
     assert_eq!(sessions.iter().map(|session| session.project.as_str()).collect::<Vec<_>>(), ["widgets"]);
     assert_eq!((sessions[0].status.as_str(), sessions[0].end_reason.as_deref()), ("ended", Some("transcript")));
     let read = &told.agents().next().context("one agent")?["total"]["read"];
-    assert_eq!(read["left_out"]["other project"], json!(3));
-    assert_eq!(read["left_out"]["excluded folder"], json!(3));
+    // A prompt and a call; an answer without its prompt is nothing.
+    assert_eq!(read["left_out"]["other project"], json!(2));
+    assert_eq!(read["left_out"]["excluded folder"], json!(2));
     assert_eq!(read["skipped"]["not JSON"], json!(2));
 
     let listed = operator.runs(&["backfill", "--list", "--json"]).await?;
@@ -360,5 +365,6 @@ fn transcript(session: &str, prompt: &str, folder: &Path) -> Vec<Value> {
 }
 
 fn written(lines: &[Value]) -> String {
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    let lines: Vec<_> = lines.iter().map(Value::to_string).collect();
+    lines.join("\n") + "\n"
 }

@@ -1,15 +1,23 @@
 //! Results of calls: paired with their calls by id, for parallel calls fork the chain of lines.
 
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::super::emit::{Emitter, Moment, hash_of};
-use super::super::json::{string_of, value_of};
+use super::super::json::{Text, string_of, value_of};
 use super::line::{Block, Line, blocks};
 use super::{Pending, Reader};
 use crate::event::{
     Capped, Happening, HappeningKind, Key, MAX_OUTPUT_BYTES, Outcome, Subagent, ToolCall, bounded_id, output_of_tool,
     without_nul,
 };
+
+/// Members of an edit's response that are no output (`event::output` leaves them out too).
+const WHOLE_FILES: [&str; 2] = ["originalFile", "structuredPatch"];
 
 /// How a refused call reads in versions that do not mark it.
 const REFUSALS: [&str; 5] = [
@@ -45,34 +53,33 @@ impl Reader {
             if let Some(prompt) = line.prompt_id.get() {
                 call.prompt_id = Some(bounded_id(without_nul(prompt)));
             }
-            let said = text_of(block);
             let moment = call.moment.clone();
-            if block.is_error.0 && is_refusal(line, &said) {
-                emit.happening(&moment, refused(id, &call, &said));
+            if block.is_error.0 {
+                let said = text_of(block);
+                if is_refusal(line, &said) {
+                    emit.happening(&moment, refused(id, &call, &said));
+                } else {
+                    // As the hook has it: a failed call has an error and no response.
+                    emit.call(&moment, call.finished(id, None, failure(&said)));
+                }
                 continue;
             }
             // Older versions put several results into one line, and then the structured one belongs to nobody in particular.
-            let structured = line.tool_use_result.filter(|_| is_alone).and_then(value_of);
-            let outcome = if block.is_error.0 { failure(&said) } else { Outcome::Succeeded };
-            let output = match (&outcome, structured) {
-                // As the hook has it: a failed call has an error and no response.
-                (Outcome::Failed { .. }, _) => None,
-                (_, Some(Value::Null) | None) => Some(Value::String(said)),
-                (_, structured) => structured,
-            };
-            emit.call(&moment, call.finished(id.to_owned(), output.as_ref(), outcome));
+            let structured = line.tool_use_result.filter(|_| is_alone).and_then(response_of);
+            let output = structured.unwrap_or_else(|| Value::String(text_of(block)));
+            emit.call(&moment, call.finished(id, Some(&output), Outcome::Succeeded));
         }
     }
 }
 
 impl Pending {
-    pub(super) fn finished(self, id: String, output: Option<&Value>, outcome: Outcome) -> ToolCall {
+    pub(super) fn finished(self, id: &str, output: Option<&Value>, outcome: Outcome) -> ToolCall {
         let kept = output.and_then(|output| output_of_tool(&self.tool_name, output));
         let output_cut = kept.as_ref().and_then(|output| output.preview.truncated_at_bytes);
         let (output_preview, whole) = kept.map(|output| (output.preview.text, output.whole)).unzip();
         let commit = output.and_then(|output| output.pointer("/gitOperation/commit/sha")).and_then(Value::as_str);
         ToolCall {
-            key: Key::Given(bounded_id(without_nul(&id))),
+            key: Key::Given(bounded_id(without_nul(id))),
             prompt_id: self.prompt_id,
             tool_name: self.tool_name,
             input: self.input,
@@ -90,6 +97,40 @@ impl Pending {
 pub(super) fn happened_to(subagent: &Subagent, key: String, kind: HappeningKind, text: Option<Capped>) -> Happening {
     let details = subagent.kind.as_ref().map_or_else(|| json!({}), |kind| json!({ "type": kind }));
     Happening { key, kind, prompt_id: None, subject: Some(subagent.id.clone()), text, details }
+}
+
+/// A tool's response, without the whole files in it that nobody reads of it.
+fn response_of(raw: &RawValue) -> Option<Value> {
+    let Ok(Members(members)) = serde_json::from_str(raw.get()) else {
+        return value_of(raw).filter(|value| !value.is_null());
+    };
+    let kept = members.into_iter().filter(|(name, _)| !WHOLE_FILES.contains(&name.as_ref()));
+    Some(Value::Object(kept.filter_map(|(name, raw)| Some((name.into_owned(), value_of(raw)?))).collect()))
+}
+
+/// The members of an object as they stand in the line.
+struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Each;
+        impl<'de> Visitor<'de> for Each {
+            type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+                let mut found = Vec::new();
+                while let Some((Text(name), value)) = members.next_entry::<Text<'de>, &'de RawValue>()? {
+                    found.push((name.unwrap_or_default(), value));
+                }
+                Ok(found)
+            }
+        }
+        Ok(Self(from.deserialize_map(Each)?))
+    }
 }
 
 /// A call that never ran, because a rule, a hook or the person did not let it.

@@ -43,7 +43,10 @@ pub(super) async fn run(
             .hint("claude-mem keeps its database in ~/.claude-mem/claude-mem.db");
     }
     let wanted = Wanted::of(arguments, home)?;
-    let mut source = ClaudeMem::open(file).await.context("cannot read the other memory")?;
+    let mut source = ClaudeMem::open(file)
+        .await
+        .context("cannot read the other memory")
+        .hint("name the database of claude-mem: ~/.claude-mem/claude-mem.db")?;
     let db = if arguments.dry_run { None } else { Some(journal::open(home).await?) };
     let step = printer.step(format!("Reading {}", file.display()));
     let mut imported = Imported { is_dry_run: arguments.dry_run, ..Imported::default() };

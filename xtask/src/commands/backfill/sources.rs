@@ -56,6 +56,10 @@ fn named(arguments: &BackfillArgs) -> Result<Vec<Source>> {
             None => sources.push(Source { agent, name: path.display().to_string(), files: vec![file] }),
         }
     }
+    for source in &mut sources {
+        // A subagent's calls belong to prompts of its session.
+        source.files.sort_by_key(|file| file.is_subagent);
+    }
     Ok(sources)
 }
 
