@@ -69,10 +69,12 @@ impl Collected {
 }
 
 impl IngestBench {
-    /// Whether the server is as fast as it shall be. One client that waits for every commit is left out: it sends one event a flush
-    /// of the disk, whatever the server does.
+    /// Whether the server is as fast as it shall be, however many clients send as hooks do. Of clients that wait for every commit
+    /// only the most count: a few of them have no more events under way than they are, and what is measured is how long a flush of
+    /// the disk takes.
     pub(crate) fn meets_its_limit(&self) -> bool {
-        let counts = |row: &&Row| !(row.setting.waits_for_commit && row.setting.clients == 1);
+        let most = self.settings.iter().map(|row| row.setting.clients).max();
+        let counts = |row: &&Row| !row.setting.waits_for_commit || Some(row.setting.clients) == most;
         self.settings.iter().filter(counts).all(|row| row.ratio >= MIN_RATIO)
     }
 }
@@ -121,23 +123,27 @@ fn median(mut values: Vec<f64>) -> f64 {
 mod tests {
     use super::*;
 
-    fn bench(ratio: f64, setting: Setting) -> IngestBench {
-        let mut collected = Collected::new(&[setting]);
+    /// A bench whose clients send that way: one at that ratio and many at the other.
+    fn bench(waits_for_commit: bool, one: f64, many: f64) -> IngestBench {
+        let settings = [(1, one), (64, many)].map(|(clients, ratio)| (Setting { clients, waits_for_commit }, ratio));
+        let mut collected = Collected::new(&settings.map(|(setting, _)| setting));
         collected.push_reference(1000.0);
-        for ratio in [ratio, ratio / 10.0, ratio * 10.0] {
-            collected.push(setting, Measured { events_per_second: 1000.0 * ratio, ratio, p50_ms: 1.0, p99_ms: 2.0 });
+        for (setting, ratio) in settings {
+            for ratio in [ratio, ratio / 10.0, ratio * 10.0] {
+                let events_per_second = 1000.0 * ratio;
+                collected.push(setting, Measured { events_per_second, ratio, p50_ms: 1.0, p99_ms: 2.0 });
+            }
         }
         collected.finish(3, 100, Audit::default())
     }
 
     #[test]
-    fn counts_the_median_round_and_not_a_client_that_waits_for_the_disk() {
-        let eight = Setting { clients: 8, waits_for_commit: true };
-        assert!(bench(0.6, eight).meets_its_limit());
-        assert!(!bench(0.4, eight).meets_its_limit());
-        assert!(bench(0.1, Setting { clients: 1, waits_for_commit: true }).meets_its_limit());
-        assert!(!bench(0.1, Setting { clients: 1, waits_for_commit: false }).meets_its_limit());
-        let text = bench(0.6, eight).to_string();
-        assert!(text.contains("|       8 | the commit     |       600 |      0.60 |     1.00 |     2.00 |"), "{text}");
+    fn counts_the_median_round_and_not_a_few_clients_that_wait_for_the_disk() {
+        assert!(bench(true, 0.1, 0.6).meets_its_limit());
+        assert!(!bench(true, 0.1, 0.4).meets_its_limit());
+        assert!(bench(false, 0.5, 0.6).meets_its_limit());
+        assert!(!bench(false, 0.4, 0.6).meets_its_limit());
+        let text = bench(true, 0.1, 0.6).to_string();
+        assert!(text.contains("|      64 | the commit     |       600 |      0.60 |     1.00 |     2.00 |"), "{text}");
     }
 }
