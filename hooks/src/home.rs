@@ -39,6 +39,13 @@ pub(crate) fn is_disabled() -> bool {
     variable("AGENT_MEMORY_DISABLE").is_some_and(|value| value != "0")
 }
 
+/// Where the agent works: this process's folder, but for Cursor, which runs a user's hooks in a folder of its own and names the
+/// project's in the environment.
+pub(crate) fn working_folder() -> Option<PathBuf> {
+    let named = variable("CURSOR_PROJECT_DIR").map(PathBuf::from).filter(|folder| folder.is_dir());
+    named.or_else(|| std::env::current_dir().ok())
+}
+
 /// The user's own folder.
 pub(crate) fn user_folder() -> Option<PathBuf> {
     Surroundings::of_process().home.map(PathBuf::from)

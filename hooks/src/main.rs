@@ -26,6 +26,8 @@ use crate::spool::Stay;
 const CAPTURE_DEADLINE: Duration = Duration::from_millis(50);
 /// The whole call for an event whose reply the agent waits for: context, or leave to run a tool.
 const REPLY_DEADLINE: Duration = Duration::from_millis(300);
+/// One part in so many of it is kept for the spool: what the server has not taken by then must still be written down in time.
+const SPOOL_SHARE: u32 = 5;
 
 fn main() {
     // Unwinding is switched off in the profile this is shipped with: a panic must end here, silent and with 0.
@@ -45,9 +47,9 @@ fn capture(agent: &str, event: &str, occurred_at: SystemTime) -> Option<()> {
     let payload = payload::read_stdin()?;
     // The time that the agent took to write its event is not ours.
     let answer = answer_to(event);
-    let deadline = Instant::now() + deadline_of(answer);
+    let deadline = Instant::now() + deadline_of(answer) * (SPOOL_SHARE - 1) / SPOOL_SHARE;
     let home = Home::locate()?;
-    let cwd = std::env::current_dir().ok();
+    let cwd = home::working_folder();
     let repository = cwd.as_deref().and_then(Repository::around);
     if cwd.as_deref().is_some_and(|folder| exclusion::excludes(&home, folder, repository.as_ref())) {
         return None;
@@ -67,7 +69,7 @@ fn capture(agent: &str, event: &str, occurred_at: SystemTime) -> Option<()> {
             let stay = if outcome == Outcome::Away { Stay::Long } else { Stay::Short };
             let kept = spool::keep(&home.spool(), &envelope, stay);
             // A server may be up and its database down: whoever starts leaves alone what is well.
-            if event == "SessionStart" {
+            if event.eq_ignore_ascii_case("SessionStart") {
                 start::start_services(&home);
             }
             kept.ok()?;

@@ -43,14 +43,16 @@ mod tests {
         assert!(redact::is_cleaned(&text), "{text}");
         let shown = without_cleaned_files(json!({"file_path": "/w/.env", "content": text}));
         assert_eq!(shown, json!({"file_path": "/w/.env", "content": WITHHELD}));
-        let shown = without_cleaned_files(json!({"file_path": "/w/.env", "edits": [{"old_string": "a", "new_string": text}]}));
+        let shown =
+            without_cleaned_files(json!({"file_path": "/w/.env", "edits": [{"old_string": "a", "new_string": text}]}));
         assert_eq!(shown["edits"], WITHHELD);
     }
 
     #[test]
     fn leaves_everything_else_as_it_is() {
         let command = redact::clean("mysql --password=hunter2-Zx81-qq widgets").into_owned();
-        for input in [json!({"command": command}), json!({"file_path": "/w/a", "content": "fn main() {}"}), json!("ls")] {
+        for input in [json!({"command": command}), json!({"file_path": "/w/a", "content": "fn main() {}"}), json!("ls")]
+        {
             assert_eq!(without_cleaned_files(input.clone()), input);
         }
     }

@@ -67,7 +67,7 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
     let tasks = TaskTracker::new();
     let storage = Storage::default();
     let folders = Folders::new(config.spool.clone(), config.config.clone(), config.settings.clone());
-    let (writer, write_loop) = Writer::new(journal, config.projects.clone(), storage.clone());
+    let (writer, write_loop) = Writer::new(&journal, &config.projects, storage.clone());
     let app = App {
         database: Database::default(),
         embedder: Embedder::over(config.models.clone()),

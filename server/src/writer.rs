@@ -49,7 +49,11 @@ struct Pending {
 }
 
 impl Writer {
-    pub(crate) fn new(db: Db, projects: ProjectPolicy, storage: Storage) -> (Self, impl Future<Output = ()> + Send) {
+    pub(crate) fn new(
+        db: &Db,
+        projects: &ProjectPolicy,
+        storage: Storage,
+    ) -> (Self, impl Future<Output = ()> + Send + use<>) {
         let channels: [_; LOOPS] = std::array::from_fn(|_| mpsc::channel(MAX_WAITING));
         let loops = channels.each_ref().map(|(events, _)| events.clone());
         let write = |(_, waiting)| write(db.clone(), ProjectCache::new(projects.clone()), waiting);

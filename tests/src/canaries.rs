@@ -32,7 +32,7 @@ impl Dice {
         Self(seed)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -43,7 +43,7 @@ impl Dice {
     /// A text of that many letters of an alphabet.
     pub fn text(&mut self, alphabet: &str, length: usize) -> String {
         let letters = alphabet.as_bytes();
-        (0..length).map(|_| char::from(letters[(self.next() % letters.len() as u64) as usize])).collect()
+        (0..length).map(|_| char::from(letters[(self.draw() % letters.len() as u64) as usize])).collect()
     }
 
     pub fn uuid(&mut self) -> String {
@@ -52,7 +52,7 @@ impl Dice {
 
     /// A password that no one could take for a word: letters, digits and signs, never beginning or ending with a sign.
     pub fn password(&mut self) -> String {
-        let length = 9 + self.next() % 12;
+        let length = 9 + self.draw() % 12;
         format!(
             "{}{}{}{}",
             self.text("abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ", 2),
@@ -321,7 +321,7 @@ fn private_keys(dice: &mut Dice) -> Vec<Canary> {
         if closing {
             text = format!("{text}{line_end}{}{line_end}", mark("END"));
         }
-        let secret = lines[(dice.next() % 6) as usize].clone();
+        let secret = lines[(dice.draw() % 6) as usize].clone();
         let text = if line_end.starts_with('\\') {
             format!("{{\"private_key\": \"{text}\"}}")
         } else {

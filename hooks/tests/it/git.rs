@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::{Folder, PAYLOAD, hook, output, run};
+use crate::support::{Folder, PAYLOAD, hook, hook_in, output, run};
 
 const REMOTE: &str = "git@example.com:acme/widgets.git";
 
@@ -11,6 +11,15 @@ fn reads_a_repository_from_a_folder_inside_it() {
     let repository = repository();
     std::fs::create_dir_all(repository.path().join("src/deep")).unwrap();
     check(&repository.path().join("src/deep"), &Expected { remote_url: Some(REMOTE), ..at(repository.path()) });
+}
+
+#[test]
+fn reads_the_project_that_cursor_names_wherever_the_hook_runs() {
+    let (repository, elsewhere) = (repository(), Folder::new());
+    let home = Folder::home_without_server();
+    let mut hook = hook_in(&home, "postToolUse");
+    run(hook.current_dir(elsewhere.path()).env("CURSOR_PROJECT_DIR", repository.path()), PAYLOAD.as_bytes());
+    assert!(home.spooled().contains(&format!(r#""root":"{}""#, repository.path().display())), "{}", home.spooled());
 }
 
 #[test]

@@ -6,6 +6,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::Capped;
+use crate::redact;
 
 /// Something in a session that is no prompt and no call.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +53,8 @@ impl Happening {
     /// The key of a compaction: the digest of its summary, which the hook and the transcript both tell.
     pub fn compaction_key(summary: &str) -> String {
         const KEPT_BYTES: usize = 16;
-        let digest = Sha256::digest(summary.trim());
+        // What a hook told has lost its secrets by now, a transcript has not.
+        let digest = Sha256::digest(redact::clean(summary.trim()).as_bytes());
         let mut key = format!("{}:", HappeningKind::Compacted.as_str());
         for byte in &digest[..KEPT_BYTES] {
             // Writing to a String does not fail.

@@ -2,7 +2,8 @@
 //!
 //! `envelope` is our hook program's wrapping, `detect` finds who really sent the payload, and each agent's wire format is one
 //! file (`claude_code`, `codex`, `gemini_cli`, `cursor`, `copilot_cli`, `vscode`, `opencode`) over what they have in common (`wire`,
-//! `common`). Reading
+//! `common`). Reading is total: JSON that we do not model is [`Reading::Ignored`] with its reason, never an error, because agents
+//! add events with every release. What is stored and how belongs to `store`.
 
 mod agent;
 mod binary;

@@ -72,13 +72,12 @@ impl ClaudeMem {
         while let Some(table) = self.tables.last().copied() {
             let rows =
                 self.page(table).await.map_err(|source| ClaudeMemError::Read { path: self.path.clone(), source })?;
-            match rows.last() {
-                Some(row) => self.last_id = row.get("note_id"),
-                None => {
-                    self.tables.pop();
-                    self.last_id = 0;
-                    continue;
-                }
+            if let Some(row) = rows.last() {
+                self.last_id = row.get("note_id");
+            } else {
+                self.tables.pop();
+                self.last_id = 0;
+                continue;
             }
             return Ok(rows.iter().map(|row| note_of(table, row)).collect());
         }
@@ -125,7 +124,11 @@ fn note_of(table: Table, row: &SqliteRow) -> ImportedNote {
         digest.update((part.len() as u64).to_le_bytes());
         digest.update(part);
     }
-    let hex: String = digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let mut hex = String::with_capacity(32);
+    for byte in digest.finalize().iter().take(16) {
+        // Writing to a String does not fail.
+        let _ = write!(hex, "{byte:02x}");
+    }
     ImportedNote {
         key: format!("claude-mem:{}:{hex}", table.name()),
         kind: if table == Table::Summaries { NoteKind::Digest } else { NoteKind::Note },

@@ -211,7 +211,17 @@ impl Batch<'_> {
         }
         let inserted = tool_calls::insert(connection, &calls).await?;
         for (at, id) in waiting.into_iter().zip(inserted) {
-            let (Some(id), EventKind::ToolCalled(call)) = (id, &self.events[at].kind) else { continue };
+            let (Some(new), EventKind::ToolCalled(call)) = (self.call(at), &self.events[at].kind) else { continue };
+            let Some(id) = id else {
+                // A transcript told of it first, and did not know all.
+                if let Some(id) = tool_calls::amend(connection, new).await? {
+                    self.recorded[at] = Recorded::Amended;
+                    if !is_recall(&call.tool_name) {
+                        self.reindex(at, DocumentKind::Call, id.0);
+                    }
+                }
+                continue;
+            };
             self.recorded[at] = Recorded::Stored;
             if !is_recall(&call.tool_name) {
                 let entry = self.entry(at, DocumentKind::Call, id.0);
@@ -268,7 +278,10 @@ impl Batch<'_> {
                     own_key = Key::Given(format!("{id}:{}", event.id));
                     row.key = &own_key;
                 }
-                let Some(new) = prompts::submit(connection, row).await? else { return Ok(Recorded::Known) };
+                let Some(new) = prompts::submit(connection, row).await? else {
+                    prompts::claim(connection, row).await?;
+                    return Ok(Recorded::Known);
+                };
                 let entry = self.entry(at, DocumentKind::Prompt, new.id.0);
                 let text = analyze::prompt_text(Some(&prompt.text), new.answer.as_deref());
                 self.documents.push(Document { entry, text: Some(text) });

@@ -145,6 +145,22 @@ async fn claim_for_hook(connection: &mut PgConnection, prompt: Prompt<'_>, id: &
     Ok(known)
 }
 
+/// Takes a prompt that a hook has told of out of the backfill that told of it first.
+pub(super) async fn claim(connection: &mut PgConnection, prompt: Prompt<'_>) -> Result<(), StoreError> {
+    if prompt.origin != Origin::Hook {
+        return Ok(());
+    }
+    sqlx::query!(
+        "update mem_user_prompts set backfill_run_id = null
+         where session_id = $1 and prompt_id = $2 and backfill_run_id is not null",
+        prompt.session as SessionId,
+        row_key(prompt.key).0,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 /// Gives the agent's id to the oldest prompt of the same text that a hook without one left, unless a row has that id.
 async fn claim_for_transcript(connection: &mut PgConnection, prompt: Prompt<'_>, id: &str) -> Result<(), StoreError> {
     sqlx::query!(

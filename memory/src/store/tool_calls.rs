@@ -143,8 +143,9 @@ async fn claim_for_transcript(connection: &mut PgConnection, new: Call<'_>, id: 
     Ok(())
 }
 
-/// Adds what the row lacks. `None`: there is no such row, or nothing that it lacks.
-async fn amend(connection: &mut PgConnection, new: Call<'_>) -> Result<Option<ToolCallId>, StoreError> {
+/// Adds what the row lacks. What a hook has told of is no longer a backfill's to take back. `None`: there is no such row, or nothing
+/// that it lacks.
+pub(super) async fn amend(connection: &mut PgConnection, new: Call<'_>) -> Result<Option<ToolCallId>, StoreError> {
     let call = new.call;
     let id = sqlx::query_scalar!(
         r#"update mem_tool_calls set
@@ -153,9 +154,10 @@ async fn amend(connection: &mut PgConnection, new: Call<'_>) -> Result<Option<To
                outcome_is_assumed = outcome_is_assumed and $3,
                output_preview = coalesce(output_preview, $5),
                duration_ms = coalesce(duration_ms, $6),
-               commit_sha = coalesce(commit_sha, $7)
+               commit_sha = coalesce(commit_sha, $7),
+               backfill_run_id = case when $8 then null else backfill_run_id end
            where session_id = $1 and tool_use_id = $2
-             and (outcome_is_assumed and not $3 or output_preview is null and $5::text is not null
+             and ($8 and backfill_run_id is not null or outcome_is_assumed and not $3 or output_preview is null and $5::text is not null
                   or duration_ms is null and $6::bigint is not null or commit_sha is null and $7::text is not null)
            returning id as "id: ToolCallId""#,
         new.session as SessionId,
@@ -165,6 +167,7 @@ async fn amend(connection: &mut PgConnection, new: Call<'_>) -> Result<Option<To
         call.output_preview,
         call.duration_ms,
         call.commit_sha,
+        new.origin == Origin::Hook,
     )
     .fetch_optional(connection)
     .await?;

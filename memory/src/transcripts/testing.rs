@@ -93,5 +93,10 @@ pub(super) fn context(agent: Agent) -> Context {
 }
 
 pub(super) fn written(lines: &[Value]) -> String {
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    let mut text = String::new();
+    for line in lines {
+        text.push_str(&line.to_string());
+        text.push('\n');
+    }
+    text
 }

@@ -7,7 +7,7 @@ use tests::clients::{Report, Session, User};
 use tests::journal::ToolCall;
 use tests::model::{Block, Model, call, say};
 use tests::stack::Stack;
-use tests::{summary, wait};
+use tests::summary;
 
 const PROMPT: &str = "Write the inventory and count it";
 const PATCH: &str = "*** Begin Patch\n*** Add File: inventory.txt\n+nut\n+bolt\n*** End Patch\n";
@@ -92,12 +92,9 @@ async fn what_no_hook_tells_is_taken_from_the_rollout() -> Result<()> {
     let model = Model::start(turns).await?;
     codex.run(Session { user: &user, model: &model, prompt: PROMPT, resumes: None }).await?;
     stack.drained().await?;
+    stack.journal().transcripts_read().await?;
 
-    let calls = wait::until("reading the rollout", async || {
-        let calls = stack.journal().tool_calls().await?;
-        Ok((calls.len() >= 5 && calls.iter().filter(|call| !call.success).count() >= 3).then_some(calls))
-    });
-    let calls = calls.await?;
+    let calls = stack.journal().tool_calls().await?;
     let made: Vec<_> = calls.iter().map(|call| (call.success, text(&call.input))).collect();
     assert_eq!(
         made,

@@ -71,7 +71,6 @@ async fn check(lies: Lies, variables: &[(&'static str, &str)]) -> Result<()> {
         stdin: event.json(),
         environment: environment.clone(),
         folder: Some(root.clone()),
-        ..Invocation::default()
     };
     assert!(hook::run(invocation).await?.status.success());
     assert_eq!(spool_folders(&root)?, [home.spool()], "{environment:?}");

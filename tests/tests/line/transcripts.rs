@@ -365,5 +365,6 @@ fn transcript(session: &str, prompt: &str, folder: &Path) -> Vec<Value> {
 }
 
 fn written(lines: &[Value]) -> String {
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    let lines: Vec<_> = lines.iter().map(Value::to_string).collect();
+    lines.join("\n") + "\n"
 }

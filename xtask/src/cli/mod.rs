@@ -267,6 +267,15 @@ mod tests {
     }
 
     #[test]
+    fn a_split_is_by_a_folder_or_by_a_remote() {
+        let is_understood = |part: &[&str]| {
+            Cli::try_parse_from([&["agent-memory", "project", "split", "widgets"], part].concat()).is_ok()
+        };
+        assert!(is_understood(&["--folder", "/a"]) && is_understood(&["--remote", "h:p"]));
+        assert!(!is_understood(&[]) && !is_understood(&["--folder", "/a", "--remote", "h:p"]));
+    }
+
+    #[test]
     fn a_database_url_excludes_a_choice_of_runtime() {
         let arguments = ["agent-memory", "up", "--runtime", "docker", "--database-url", "postgres://h/d"];
         assert!(Cli::try_parse_from(arguments).is_err());

@@ -46,13 +46,12 @@ pub struct UndoArgs {
 }
 
 #[derive(Debug, Args)]
-#[group(id = "part", required = true, multiple = false, args = ["folder", "remote"])]
 pub struct SplitArgs {
     /// The project's name, remote or folder
     pub project: String,
 
     /// The top folder of a checkout or worktree
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", required_unless_present = "remote", conflicts_with = "remote")]
     pub folder: Option<PathBuf>,
 
     /// A remote by which the project is known too

@@ -113,14 +113,14 @@ async fn merge(arguments: &MergeArgs, home: &Home, printer: &Printer) -> Result<
     let step = printer.step(format!("Merging {from} into {into}"));
     let merged = told(store::merge_projects(&db, &from, &into).await, &db).await?;
     step.done(format!(
-        "Merged {} into {}: {}, {}, {}; undo it with `cargo xtask project unmerge {}`",
+        "Merged {} into {}: {}, {}, {}",
         merged.from,
         merged.into,
         counted(merged.sessions as i64, "session"),
         counted(merged.notes as i64, "note"),
         counted(merged.lessons as i64, "lesson"),
-        merged.merge
     ));
+    printer.note(format_args!("Undo it with `cargo xtask project unmerge {}`", merged.merge));
     Ok(())
 }
 
@@ -246,7 +246,7 @@ fn all_lines(home: &Home) -> Result<Vec<String>> {
 
 fn write_lines(home: &Home, lines: &[String]) -> Result<()> {
     files::create_private_folder(&home.config())?;
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
     files::write_private(&home.config().join(EXCLUDE_FILE), &text)
 }
 

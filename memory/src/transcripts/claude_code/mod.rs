@@ -148,7 +148,7 @@ impl Reader {
         match kind {
             "user" => self.user(line, &moment, emit),
             "assistant" => self.assistant(line, moment, emit),
-            _ => self.attachment(line, &moment, emit),
+            _ => Self::attachment(line, &moment, emit),
         }
     }
 
@@ -167,7 +167,7 @@ impl Reader {
             }
             let error = "interrupted: the transcript holds no result".to_owned();
             let moment = call.moment.clone();
-            emit.call(&moment, call.finished(id, None, Outcome::Failed { error }));
+            emit.call(&moment, call.finished(&id, None, Outcome::Failed { error }));
         }
         let sessions: Vec<String> = self.turns.keys().cloned().collect();
         for session in sessions {
@@ -330,7 +330,7 @@ impl Reader {
     }
 
     /// A message that a person sent while the agent worked stands in an attachment.
-    fn attachment(&mut self, line: &Line<'_>, moment: &Moment<'_>, emit: &mut Emitter<'_, '_>) {
+    fn attachment(line: &Line<'_>, moment: &Moment<'_>, emit: &mut Emitter<'_, '_>) {
         let attachment: Attachment<'_> = part(line.attachment);
         let is_prompt = attachment.kind.is("queued_command")
             && attachment.command_mode.get().is_none_or(|mode| mode == "prompt")

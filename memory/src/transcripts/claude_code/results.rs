@@ -60,26 +60,26 @@ impl Reader {
                     emit.happening(&moment, refused(id, &call, &said));
                 } else {
                     // As the hook has it: a failed call has an error and no response.
-                    emit.call(&moment, call.finished(id.to_owned(), None, failure(&said)));
+                    emit.call(&moment, call.finished(id, None, failure(&said)));
                 }
                 continue;
             }
             // Older versions put several results into one line, and then the structured one belongs to nobody in particular.
             let structured = line.tool_use_result.filter(|_| is_alone).and_then(response_of);
             let output = structured.unwrap_or_else(|| Value::String(text_of(block)));
-            emit.call(&moment, call.finished(id.to_owned(), Some(&output), Outcome::Succeeded));
+            emit.call(&moment, call.finished(id, Some(&output), Outcome::Succeeded));
         }
     }
 }
 
 impl Pending {
-    pub(super) fn finished(self, id: String, output: Option<&Value>, outcome: Outcome) -> ToolCall {
+    pub(super) fn finished(self, id: &str, output: Option<&Value>, outcome: Outcome) -> ToolCall {
         let kept = output.and_then(|output| output_of_tool(&self.tool_name, output));
         let output_cut = kept.as_ref().and_then(|output| output.preview.truncated_at_bytes);
         let (output_preview, whole) = kept.map(|output| (output.preview.text, output.whole)).unzip();
         let commit = output.and_then(|output| output.pointer("/gitOperation/commit/sha")).and_then(Value::as_str);
         ToolCall {
-            key: Key::Given(bounded_id(without_nul(&id))),
+            key: Key::Given(bounded_id(without_nul(id))),
             prompt_id: self.prompt_id,
             tool_name: self.tool_name,
             input: self.input,

@@ -11,7 +11,8 @@ fn line(number: u32, kind: &str, members: Value) -> Value {
         "type": kind, "uuid": format!("u{number}"), "sessionId": "s", "cwd": "/w", "isSidechain": false,
         "timestamp": format!("2026-11-29T10:{:02}:{:02}.000Z", number / 60, number % 60), "gitBranch": "main",
     });
-    line.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    let Value::Object(members) = members else { panic!("{members} is no object") };
+    line.as_object_mut().unwrap().extend(members);
     line
 }
 
@@ -49,7 +50,8 @@ fn failure(number: u32, id: &str, error: &str) -> Value {
 }
 
 fn with(mut line: Value, members: Value) -> Value {
-    line.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    let Value::Object(members) = members else { panic!("{members} is no object") };
+    line.as_object_mut().unwrap().extend(members);
     line
 }
 

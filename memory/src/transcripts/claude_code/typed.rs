@@ -123,8 +123,8 @@ pub(super) fn compact_summary(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn check(texts: &[&str], expected: Typed) {
-        assert_eq!(typed(texts.iter().copied()), expected, "{texts:?}");
+    fn check(texts: &[&str], expected: impl Into<Typed>) {
+        assert_eq!(typed(texts.iter().copied()), expected.into(), "{texts:?}");
     }
 
     fn prompt(text: &str) -> Typed {

@@ -103,10 +103,10 @@ impl Reader {
         pending.sort_by_key(|(_, call)| call.line);
         for (id, mut call) in pending {
             if let Some(ending) = call.ending.take() {
-                self.emit_call(id, call, ending, emit);
+                self.emit_call(&id, call, ending, emit);
             } else if self.passed > call.line {
                 let output = Some("interrupted: the transcript holds no result".to_owned());
-                self.emit_call(id, call, Ending { success: Some(false), output, ..Ending::default() }, emit);
+                self.emit_call(&id, call, Ending { success: Some(false), output, ..Ending::default() }, emit);
             } else {
                 emit.report.unfinished_calls += 1;
             }
@@ -204,7 +204,7 @@ impl Reader {
             call.ending = Some(ending);
             self.pending.insert(id.to_owned(), call);
         } else {
-            self.emit_call(id.to_owned(), call, Ending { is_running: false, ..ending }, emit);
+            self.emit_call(id, call, Ending { is_running: false, ..ending }, emit);
         }
     }
 
@@ -268,7 +268,7 @@ impl Reader {
             Some(mut call) if call.ending.is_some() => {
                 let told = call.ending.take().unwrap_or_default();
                 call.moment.at = at;
-                self.emit_call(id.to_owned(), call, Ending { is_running: false, ..ending.or(told) }, emit);
+                self.emit_call(id, call, Ending { is_running: false, ..ending.or(told) }, emit);
             }
             Some(call) => {
                 self.pending.insert(id.to_owned(), call);
@@ -278,9 +278,9 @@ impl Reader {
         }
     }
 
-    fn emit_call(&mut self, id: String, call: Pending, ending: Ending, emit: &mut Emitter<'_, '_>) {
-        self.finished.insert(hash_of(&*id));
-        let id = bounded_id(without_nul(&id));
+    fn emit_call(&mut self, id: &str, call: Pending, ending: Ending, emit: &mut Emitter<'_, '_>) {
+        self.finished.insert(hash_of(id));
+        let id = bounded_id(without_nul(id));
         let output = ending.output.unwrap_or_default();
         if ending.is_refused {
             let refusal = Happening {
@@ -294,7 +294,7 @@ impl Reader {
             return emit.happening(&call.moment, refusal);
         }
         let outcome = match (ending.exit_code, ending.success) {
-            (Some(0), Some(true) | None) | (None, Some(true) | None) if !ending.is_running => Outcome::Succeeded,
+            (Some(0) | None, Some(true) | None) if !ending.is_running => Outcome::Succeeded,
             _ if ending.is_running => Outcome::Assumed,
             (code, _) => {
                 let head = code.map(|code| format!("Exit code {code}\n")).unwrap_or_default();

@@ -5,6 +5,10 @@ use serde_json::{Value, json};
 use super::super::json::{string_of, value_of};
 use super::line::Payload;
 
+/// How Codex begins its answer to a call that it did not carry out.
+const NOT_DONE: [&str; 4] =
+    ["unsupported call:", "failed to parse function arguments", "apply_patch verification failed", "aborted by user"];
+
 /// How a call ended, as far as it is known.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Ending {
@@ -135,9 +139,7 @@ fn ending_of_text(text: &str) -> Ending {
                 }
             }
         }
-    } else if text.starts_with("unsupported call:") || text.starts_with("failed to parse function arguments") {
-        ending.success = Some(false);
-    } else if text.starts_with("aborted by user") || text == "aborted" {
+    } else if NOT_DONE.iter().any(|start| text.starts_with(start)) || text == "aborted" {
         ending.success = Some(false);
     } else if text.contains("rejected by user") && text.len() < 200 {
         ending.is_refused = true;
@@ -221,6 +223,16 @@ mod tests {
         );
         check_ending(&json!("plain\nOutput:\nstays"), None, "plain\nOutput:\nstays");
         check_ending(&json!([{"type": "input_text", "text": "one"}, {"type": "input_image"}]), None, "one");
+    }
+
+    #[test]
+    fn knows_a_call_that_was_not_carried_out() {
+        let refused =
+            "apply_patch verification failed: Failed to read file to update /w/a.txt: No such file or directory";
+        for text in [refused, "unsupported call: apply_patch", "aborted"] {
+            assert_eq!(ending_of(&json!(text)).success, Some(false), "{text}");
+        }
+        assert_eq!(ending_of(&json!("all is well")).success, None);
     }
 
     #[test]

@@ -7,7 +7,8 @@ use crate::event::{Agent, Outcome};
 
 fn message(second: u32, id: &str, kind: &str, members: Value) -> Value {
     let mut line = json!({ "id": id, "timestamp": format!("2026-11-29T10:00:{second:02}.000Z"), "type": kind });
-    line.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    let Value::Object(members) = members else { panic!("{members} is no object") };
+    line.as_object_mut().unwrap().extend(members);
     line
 }
 

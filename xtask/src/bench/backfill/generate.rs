@@ -114,7 +114,7 @@ impl Writer {
         let prompt_id = self.chance.id();
         let asked = self.chance.prose_between(40, 1_500);
         self.claude(seed, "user", json!({ "promptId": prompt_id, "message": { "role": "user", "content": asked } }))?;
-        for _ in 0..self.chance.below(8) + 1 {
+        for _ in 0..=self.chance.below(8) {
             let message = format!("msg_{}", self.chance.id());
             let thought = json!({ "type": "thinking", "thinking": self.chance.prose_between(200, 3_000), "signature": self.chance.base64(700) });
             self.claude_says(seed, &message, &thought)?;
@@ -208,7 +208,7 @@ impl Writer {
         let item =
             json!({ "type": "UserMessage", "id": self.chance.id(), "content": [{ "type": "text", "text": asked }] });
         self.codex("event_msg", &json!({ "type": "item_completed", "turn_id": turn, "item": item }))?;
-        for _ in 0..self.chance.below(8) + 1 {
+        for _ in 0..=self.chance.below(8) {
             let secret = self.chance.base64(2_400);
             self.codex("response_item", &json!({ "type": "reasoning", "summary": [], "encrypted_content": secret }))?;
             let id = format!("call_{}", self.chance.id());
@@ -236,7 +236,7 @@ impl Writer {
         let asked = self.chance.prose_between(40, 1_500);
         let (id, at) = (self.chance.id(), self.at());
         self.line(&json!({ "id": id, "timestamp": at, "type": "user", "content": [{ "text": asked }] }))?;
-        for _ in 0..self.chance.below(6) + 1 {
+        for _ in 0..=self.chance.below(6) {
             let (message, at) = (self.chance.id(), self.at());
             let said = self.chance.prose(200);
             let begun =
@@ -326,20 +326,13 @@ impl Chance {
         let length = least + self.below((most - least) as u64) as usize;
         let mut text = String::with_capacity(length + 90);
         while text.len() < length {
-            match self.below(6) {
-                0 => text.push_str(&format!("    // {} {} {}\n", self.word(), self.word(), self.word())),
-                1 => text.push_str(&format!("{:016x}  {}\n", self.next(), self.path())),
-                2 => {
-                    text.push_str(&format!("\tif self.{}[{}] > \"{}\" {{\n", self.word(), self.below(900), self.word()))
-                }
-                _ => text.push_str(&format!(
-                    "    let {} = {}({}, {})?;\n",
-                    self.word(),
-                    self.word(),
-                    self.word(),
-                    self.below(99)
-                )),
-            }
+            let line = match self.below(6) {
+                0 => format!("    // {} {} {}\n", self.word(), self.word(), self.word()),
+                1 => format!("{:016x}  {}\n", self.next(), self.path()),
+                2 => format!("\tif self.{}[{}] > \"{}\" {{\n", self.word(), self.below(900), self.word()),
+                _ => format!("    let {} = {}({}, {})?;\n", self.word(), self.word(), self.word(), self.below(99)),
+            };
+            text.push_str(&line);
         }
         text
     }

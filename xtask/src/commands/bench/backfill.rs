@@ -47,7 +47,7 @@ async fn measure(
     let migrated = store::migrate(&db).await.context("cannot bring the database's schema up to date");
     db.close().await;
     let measured = match migrated {
-        Ok(_) => {
+        Ok(()) => {
             let parameters = Parameters {
                 program,
                 folder,
