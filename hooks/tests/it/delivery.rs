@@ -82,18 +82,18 @@ fn spools_where_the_installation_has_no_token_or_no_readable_address() {
 
 #[test]
 fn waits_for_a_silent_server_only_until_the_events_deadline() {
-    // The system accepts the connection; nobody ever reads it.
+    // The system accepts the connection; nobody ever reads it. The server has four fifths of the deadline, the spool the rest.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let home = Folder::home(&listener.local_addr().unwrap().to_string());
     let capture = shortest(5, || {
         run(&mut hook_in(&home, "PostToolUse"), PAYLOAD.as_bytes());
     });
-    assert!((50..200).contains(&capture.as_millis()), "{capture:?}");
+    assert!((40..200).contains(&capture.as_millis()), "{capture:?}");
     for event in ["SessionStart", "UserPromptSubmit", "PreToolUse"] {
         let reply = shortest(3, || {
             run(&mut hook_in(&home, event), PAYLOAD.as_bytes());
         });
-        assert!((300..500).contains(&reply.as_millis()), "{event}: {reply:?}");
+        assert!((240..500).contains(&reply.as_millis()), "{event}: {reply:?}");
     }
     assert_eq!(home.spooled_names().len(), 5 + 3 * 3);
 }

@@ -160,7 +160,17 @@ pub(crate) fn run(command: &mut Command, stdin: &[u8]) -> String {
 }
 
 fn output_of(command: &mut Command, stdin: &[u8]) -> Output {
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let mut child = loop {
+        match command.spawn() {
+            // A program that was just copied is open for writing in the child of another thread, until that child runs its own.
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy && Instant::now() < deadline => {
+                std::thread::yield_now();
+            }
+            child => break child.unwrap(),
+        }
+    };
     // A program that does nothing does not read either.
     let _ = child.stdin.take().unwrap().write_all(stdin);
     child.wait_with_output().unwrap()
