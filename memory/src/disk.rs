@@ -20,7 +20,7 @@ impl Space {
         Ok(Self { free_bytes: space.available_space(), total_bytes: space.total_space() })
     }
 
-    /// Whether less than a twentieth is free, and less than [`ENOUGH_BYTES`].
+    /// Whether less than a twentieth is free, and less than 1 GiB.
     pub fn is_nearly_full(self) -> bool {
         self.free_bytes < self.threshold_bytes()
     }

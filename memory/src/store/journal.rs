@@ -103,6 +103,10 @@ pub async fn record(
     projects: &mut ProjectCache,
     events: &[Event],
 ) -> Result<Vec<Recorded>, StoreError> {
+    // A folder that one event calls a repository is one for those of the same moment that do not say.
+    for event in events.iter().filter(|event| event.checkout.git.is_some()) {
+        projects.of_event(connection, event).await?;
+    }
     let mut recorded = Vec::with_capacity(events.len());
     // A session's end looks at when its last event was, which later events must not have moved yet.
     for events in events.split_inclusive(|event| matches!(event.kind, EventKind::SessionEnded { .. })) {

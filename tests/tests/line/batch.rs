@@ -84,5 +84,5 @@ fn told_calls(calls: Vec<ToolCall>) -> Vec<ToolCall> {
 }
 
 fn told_prompts(prompts: Vec<Prompt>) -> Vec<Prompt> {
-    prompts.into_iter().map(|prompt| Prompt { id: 0, ..prompt }).collect()
+    prompts.into_iter().map(|prompt| Prompt { id: 0, session_id: 0, ..prompt }).collect()
 }

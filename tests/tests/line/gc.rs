@@ -46,7 +46,7 @@ async fn removes_by_age_outputs_first_and_prompts_last_and_says_so_before() -> R
     assert_eq!(documents, ["call", "note", "prompt"]);
     let actors: Vec<String> =
         sqlx::query_scalar("select actor from mem_audit_log order by id").fetch_all(stack.database().pool()).await?;
-    assert_eq!(actors, ["operator", "operator", "operator"]);
+    assert_eq!(actors, ["operator", "operator"], "a run that removes nothing leaves no trace");
     Ok(())
 }
 

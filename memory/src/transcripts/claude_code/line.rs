@@ -7,6 +7,41 @@ use serde_json::value::RawValue;
 
 use super::super::json::{Flag, Present, Text, string_of};
 
+/// Line types that are known and hold no prompt, call or answer. `prompt_snapshot` and its like stand in attachments.
+pub(super) const BOOKKEEPING: [&str; 31] = [
+    "system",
+    "progress",
+    "summary",
+    "file-history-snapshot",
+    "file-history-delta",
+    "queue-operation",
+    "custom-title",
+    "ai-title",
+    "last-prompt",
+    "tag",
+    "agent-name",
+    "agent-setting",
+    "agent-color",
+    "mode",
+    "permission-mode",
+    "pr-link",
+    "bridge-session",
+    "content-replacement",
+    "api-request",
+    "api-request-blob",
+    "api-request-shape",
+    "atis-latch",
+    "tools-used",
+    "cost-state",
+    "worktree-state",
+    "started",
+    "result",
+    "speculation-accept",
+    "marble-origami-commit",
+    "marble-origami-snapshot",
+    "task-summary",
+];
+
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::transcripts) struct Line<'a> {

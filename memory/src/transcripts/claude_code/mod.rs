@@ -17,46 +17,11 @@ use crate::event::{
     Capped, Happening, HappeningKind, MAX_PROMPT_BYTES, Outcome, Subagent, bounded_id, cap_input, without_nul,
 };
 use crate::store::QUEUED;
-use line::{Attachment, Block, Compaction, Message, blocks, part};
+use line::{Attachment, BOOKKEEPING, Block, Compaction, Message, blocks, part};
 use results::happened_to;
 use typed::{Typed, compact_summary, typed};
 
 pub(super) use line::Line;
-
-/// Line types that are known and hold no prompt, call or answer. `prompt_snapshot` and its like stand in attachments.
-const BOOKKEEPING: [&str; 31] = [
-    "system",
-    "progress",
-    "summary",
-    "file-history-snapshot",
-    "file-history-delta",
-    "queue-operation",
-    "custom-title",
-    "ai-title",
-    "last-prompt",
-    "tag",
-    "agent-name",
-    "agent-setting",
-    "agent-color",
-    "mode",
-    "permission-mode",
-    "pr-link",
-    "bridge-session",
-    "content-replacement",
-    "api-request",
-    "api-request-blob",
-    "api-request-shape",
-    "atis-latch",
-    "tools-used",
-    "cost-state",
-    "worktree-state",
-    "started",
-    "result",
-    "speculation-accept",
-    "marble-origami-commit",
-    "marble-origami-snapshot",
-    "task-summary",
-];
 
 /// What is read of one file, and what waits for later lines.
 #[derive(Default)]
