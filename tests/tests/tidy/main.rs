@@ -7,6 +7,7 @@ mod dependencies;
 mod documentation;
 mod migrations;
 mod sources;
+mod twins;
 
 use std::path::{Path, PathBuf};
 
