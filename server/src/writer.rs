@@ -10,7 +10,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use memory::event::Event;
 use memory::project::ProjectPolicy;
-use memory::store::{Db, ProjectCache, Recorded, StoreError, record};
+use memory::store::{Db, ProjectCache, Recorded, StoreError, commit};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::storage::Storage;
@@ -153,7 +153,7 @@ enum Failure {
 async fn attempt(db: &Db, projects: &mut ProjectCache, events: &[Event]) -> Result<Vec<Recorded>, Failure> {
     let mut conflicts = 0;
     loop {
-        let stored = tokio::time::timeout(DEADLINE, transaction(db, projects, events)).await;
+        let stored = tokio::time::timeout(DEADLINE, commit(db, projects, events)).await;
         if let Ok(Ok(recorded)) = stored {
             return Ok(recorded);
         }
@@ -166,11 +166,4 @@ async fn attempt(db: &Db, projects: &mut ProjectCache, events: &[Event]) -> Resu
             _ => return Err(Failure::Slow),
         }
     }
-}
-
-async fn transaction(db: &Db, projects: &mut ProjectCache, events: &[Event]) -> Result<Vec<Recorded>, StoreError> {
-    let mut tx = db.begin().await?;
-    let recorded = record(&mut tx, projects, events).await?;
-    tx.commit().await?;
-    Ok(recorded)
 }

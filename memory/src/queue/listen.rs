@@ -19,16 +19,26 @@ impl Wakeups {
         Self { listener: listen(db).await.ok() }
     }
 
-    /// Returns when there may be work: after a notification, at the latest after the poll interval.
-    pub(super) async fn wait(&mut self, db: &Db) {
+    /// Returns when there may be work of that kind: after a notification, at the latest after the poll interval.
+    pub(super) async fn wait(&mut self, db: &Db, kind: &str) {
         let Some(listener) = &mut self.listener else {
             tokio::time::sleep(POLL).await;
             self.listener = listen(db).await.ok();
             return;
         };
-        if let Ok(Err(error)) = tokio::time::timeout(POLL, listener.recv()).await {
+        if let Ok(Err(error)) = tokio::time::timeout(POLL, notified(listener, kind)).await {
             tracing::debug!(error = %error, "the queue's notifications broke off; polling until they are back");
             self.listener = None;
+        }
+    }
+}
+
+/// An empty notice is about every kind.
+async fn notified(listener: &mut PgListener, kind: &str) -> Result<(), sqlx::Error> {
+    loop {
+        let notice = listener.recv().await?;
+        if [kind, ""].contains(&notice.payload()) {
+            return Ok(());
         }
     }
 }

@@ -96,13 +96,12 @@ async fn bury_lost(db: &Db, kind: &str) -> Result<(), QueueError> {
 
 /// Takes up to `limit` due jobs of a kind, oldest first, for [`LEASE`].
 async fn claim(db: &Db, worker: &str, kind: &str, limit: i64) -> Result<Vec<Job>, QueueError> {
-    bury_lost(db, kind).await?;
     let jobs = sqlx::query_as!(
         Job,
         r#"with due as (
                select id from mem_observation_queue
                where kind = $2 and status = 'pending' and run_after <= now()
-                 and (locked_until is null or locked_until < now())
+                 and (locked_until is null or locked_until < now() and attempts < $5)
                order by run_after, id limit $3
                for update skip locked
            )
@@ -114,9 +113,13 @@ async fn claim(db: &Db, worker: &str, kind: &str, limit: i64) -> Result<Vec<Job>
         kind,
         limit,
         PgInterval::try_from(LEASE).expect("a lease is whole microseconds"),
+        MAX_ATTEMPTS,
     )
     .fetch_all(db)
     .await?;
+    if jobs.is_empty() {
+        bury_lost(db, kind).await?;
+    }
     Ok(jobs)
 }
 

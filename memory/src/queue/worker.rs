@@ -75,7 +75,7 @@ impl<H: Handler> Worker<H> {
             let wait = async {
                 match pause {
                     Some(pause) => tokio::time::sleep(pause).await,
-                    None => wakeups.wait(&self.db).await,
+                    None => wakeups.wait(&self.db, H::KIND).await,
                 }
             };
             shutdown.run_until_cancelled(wait).await;

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use super::tool_calls::Stored;
-use super::{StoreError, documents, projects, prompts, session_events, sessions, tool_calls};
+use super::{Db, StoreError, documents, projects, prompts, session_events, sessions, tool_calls};
 use crate::analyze;
 use crate::event::{Event, EventKind, Key, Origin, Outcome, ToolCall};
 use crate::ids::{DocumentId, DocumentKind, ProjectId, SessionId};
@@ -92,6 +92,15 @@ impl ProjectCache {
         self.known.insert(identity, (id, Instant::now()));
         Ok(projects::Resolved { id, key })
     }
+}
+
+/// Records events in a transaction of their own; see [`record`]. Its statements are planned once, not for each event's values: that
+/// took longer than carrying them out.
+pub async fn commit(db: &Db, projects: &mut ProjectCache, events: &[Event]) -> Result<Vec<Recorded>, StoreError> {
+    let mut tx = db.begin_with("begin; set local plan_cache_mode = force_generic_plan").await?;
+    let recorded = record(&mut tx, projects, events).await?;
+    tx.commit().await?;
+    Ok(recorded)
 }
 
 /// Records events in the order given, and tells what became of each. Recording them again changes nothing.

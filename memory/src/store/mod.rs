@@ -40,7 +40,7 @@ pub use documents::{
     set_embeddings,
 };
 pub use imports::{ImportedNote, NoteKind, import_note};
-pub use journal::{ProjectCache, READ_TRANSCRIPT, Recorded, record};
+pub use journal::{ProjectCache, READ_TRANSCRIPT, Recorded, commit, record};
 pub use observations::{NewObservation, SavedObservation, Source, save as save_observation};
 pub use project_choices::{SplitBy, SplitProject, alias_project, split_project};
 pub use project_list::{ProjectMerge, ProjectOverview, list_project_merges, list_projects};

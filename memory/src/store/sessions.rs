@@ -77,21 +77,16 @@ pub(super) async fn touch(connection: &mut PgConnection, touches: Vec<&Touch<'_>
     }
     let agents = column(&touches, |touch| touch.event.agent.as_str().to_owned());
     let names = column(&touches, |touch| touch.event.session.clone());
-    let known = sqlx::query!(
-        r#"select session.id, session.last_event_at
-           from unnest($1::text[], $2::text[]) with ordinality as named (agent, external_id, position)
-           join mem_sessions session on session.agent = named.agent and session.external_id = named.external_id
-           order by position
-           for no key update of session"#,
-        &agents,
-        &names,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    let before: HashMap<i64, DateTime<Utc>> = known.into_iter().map(|row| (row.id, row.last_event_at)).collect();
     // A project may have been merged since it was asked for, and may be while this runs: its row is waited for.
     let rows = sqlx::query!(
-        r#"insert into mem_sessions (agent, external_id, project_id, branch, worktree, working_folder, commit_sha,
+        r#"with known as (
+               select session.id, session.last_event_at
+               from unnest($1::text[], $2::text[]) with ordinality as named (agent, external_id, position)
+               join mem_sessions session on session.agent = named.agent and session.external_id = named.external_id
+               order by position
+               for no key update of session
+           )
+           insert into mem_sessions (agent, external_id, project_id, branch, worktree, working_folder, commit_sha,
                                      transcript_path, started_at, last_event_at, model, backfill_run_id, project_key)
            select agent, external_id, (select coalesce(merged_into, id) from mem_projects where id = new.project_id for key share),
                   branch, worktree, working_folder, commit_sha, transcript_path, first_at, last_at, model, run, project_key
@@ -99,6 +94,8 @@ pub(super) async fn touch(connection: &mut PgConnection, touches: Vec<&Touch<'_>
                        $9::timestamptz[], $10::timestamptz[], $11::text[], $12::bigint[], $13::text[]) with ordinality
                 as new (agent, external_id, project_id, branch, worktree, working_folder, commit_sha, transcript_path,
                         first_at, last_at, model, run, project_key, position)
+           -- Their rows are locked before any is written.
+           where (select count(*) from known) >= 0
            order by position
            on conflict on constraint mem_sessions_agent_external_id_unique do update set
                branch = coalesce(mem_sessions.branch, excluded.branch),
@@ -111,7 +108,8 @@ pub(super) async fn touch(connection: &mut PgConnection, touches: Vec<&Touch<'_>
                backfill_run_id = case when excluded.backfill_run_id is null then null else mem_sessions.backfill_run_id end,
                started_at = least(mem_sessions.started_at, excluded.started_at),
                last_event_at = greatest(mem_sessions.last_event_at, excluded.last_event_at)
-           returning id, agent, external_id, project_id, last_event_at, xmax = 0 as "is_new!""#,
+           returning id, agent, external_id, project_id, last_event_at, xmax = 0 as "is_new!",
+                     (select last_event_at from known where known.id = mem_sessions.id) as last_event_before"#,
         &agents,
         &names,
         &column(&touches, |touch| touch.project.id.0),
@@ -131,12 +129,8 @@ pub(super) async fn touch(connection: &mut PgConnection, touches: Vec<&Touch<'_>
     let sessions: HashMap<_, _> = rows
         .into_iter()
         .map(|row| {
-            let last_event_before = match before.get(&row.id) {
-                Some(at) => Some(*at),
-                None if row.is_new => None,
-                // Another server made it in between: whatever it knows may be later.
-                None => Some(row.last_event_at),
-            };
+            // Where another server made it in between, whatever it knows may be later.
+            let last_event_before = row.last_event_before.or((!row.is_new).then_some(row.last_event_at));
             let session = Session { id: SessionId(row.id), project_id: ProjectId(row.project_id), last_event_before };
             ((row.agent, row.external_id), session)
         })

@@ -12,7 +12,7 @@ use super::emit::Context;
 use super::find::TranscriptFile;
 use super::report::Report;
 use crate::event::{Event, EventKind};
-use crate::store::{Db, ProjectCache, Recorded, StoreError, record};
+use crate::store::{self, Db, ProjectCache, Recorded, StoreError};
 
 /// Events in one transaction, at most.
 const MAX_BATCH_EVENTS: usize = 256;
@@ -156,7 +156,7 @@ async fn commit(
 ) -> Result<(), StoreError> {
     let mut conflicts = 0;
     loop {
-        match transaction(db, projects, &events).await {
+        match store::commit(db, projects, &events).await {
             Ok(recorded) => {
                 for (event, recorded) in events.iter().zip(recorded) {
                     taken.count(event, recorded);
@@ -173,13 +173,6 @@ async fn commit(
             }
         }
     }
-}
-
-async fn transaction(db: &Db, projects: &mut ProjectCache, events: &[Event]) -> Result<Vec<Recorded>, StoreError> {
-    let mut tx = db.begin().await?;
-    let recorded = record(&mut tx, projects, events).await?;
-    tx.commit().await?;
-    Ok(recorded)
 }
 
 impl TakenIn {

@@ -1,8 +1,9 @@
-//! What is in the journal, by the keys under which it was sent.
+//! What is in the journal, by the keys under which it was sent, and what hangs in the queue.
 
 use chrono::{DateTime, Utc};
 
 use super::super::{Db, StoreError};
+use crate::queue::LEASE;
 
 /// A prompt or a call, as its agent names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,4 +44,41 @@ pub async fn unindexed(db: &Db) -> Result<i64, StoreError> {
 /// When the first call happened, by the clock of who sent it.
 pub async fn earliest(db: &Db) -> Result<Option<DateTime<Utc>>, StoreError> {
     Ok(sqlx::query_scalar!("select min(occurred_at) from mem_tool_calls").fetch_one(db).await?)
+}
+
+/// The leases that were given out before a moment.
+#[derive(Debug, Clone, Copy)]
+pub struct Leases {
+    /// None of them runs longer, by the database's clock.
+    until: DateTime<Utc>,
+}
+
+/// Jobs that have not come to their end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeftJobs {
+    /// Held under one of the leases, running or run out.
+    pub leased: i64,
+    pub dead: i64,
+}
+
+impl Leases {
+    /// Those given out until now.
+    pub async fn now(db: &Db) -> Result<Self, StoreError> {
+        let now = sqlx::query_scalar!(r#"select now() as "now!""#).fetch_one(db).await?;
+        Ok(Self { until: now + LEASE })
+    }
+
+    /// A job that another worker has taken since is not among them.
+    pub async fn left(self, db: &Db) -> Result<LeftJobs, StoreError> {
+        let left = sqlx::query_as!(
+            LeftJobs,
+            r#"select count(*) filter (where status = 'pending' and locked_until <= $1) as "leased!",
+                      count(*) filter (where status = 'dead') as "dead!"
+               from mem_observation_queue"#,
+            self.until,
+        )
+        .fetch_one(db)
+        .await?;
+        Ok(left)
+    }
 }

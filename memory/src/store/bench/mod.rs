@@ -4,5 +4,5 @@
 mod audit;
 mod reference;
 
-pub use audit::{JournalRow, earliest, journal_rows, unindexed};
-pub use reference::{Reference, insert};
+pub use audit::{JournalRow, Leases, LeftJobs, earliest, journal_rows, unindexed};
+pub use reference::{BATCH, Reference, connections, insert};

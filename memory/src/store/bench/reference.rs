@@ -1,5 +1,6 @@
-//! The rows of the journal as one would insert them by hand: everything known beforehand, a few hundred rows a statement, one
-//! commit a batch, no row looked up and none met twice. How fast the server is, is measured against this.
+//! The rows of the journal as one would insert them by hand: everything known beforehand, no row looked up and none met twice, one
+//! commit a batch: of a few hundred rows, or of one, as someone has to who is told of one event at a time. How fast the server
+//! is, is measured against this.
 //!
 //! The rows are those that the server makes of the same events: prompts, calls, documents, jobs. The documents' lexemes are made
 //! by Postgres here as there.
@@ -8,7 +9,8 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
-use sqlx::PgConnection;
+use sqlx::postgres::PgPoolOptions;
+use sqlx::{Connection as _, PgConnection};
 
 use super::super::sessions::{self, Touch};
 use super::super::{Db, EMBED_DOCUMENT, StoreError, journal, projects, tool_calls};
@@ -17,8 +19,8 @@ use crate::event::{Event, EventKind, Outcome};
 use crate::ids::{DocumentId, DocumentKind};
 use crate::project::ProjectPolicy;
 
-/// Rows in one statement.
-const BATCH: usize = 500;
+/// Events in one commit, where they are many.
+pub const BATCH: usize = 500;
 
 /// Events made into columns.
 #[derive(Debug, Default)]
@@ -70,11 +72,12 @@ struct Turn {
 }
 
 impl Reference {
-    /// Prepares prompts and successful calls, in their order. Other events have no place in the comparison and are left out.
-    pub fn of(events: &[Event]) -> Self {
+    /// Prepares prompts and successful calls, in their order, so many a commit. Other events have no place in the comparison and
+    /// are left out.
+    pub fn of(events: &[Event], batch: usize) -> Self {
         let mut reference = Self::default();
         let mut turns: HashMap<String, Turn> = HashMap::new();
-        for chunk in events.chunks(BATCH) {
+        for chunk in events.chunks(batch) {
             let mut batch = Batch::default();
             for event in chunk {
                 if !turns.contains_key(&event.session) {
@@ -124,9 +127,21 @@ impl Batch {
     }
 }
 
+/// A pool of so many connections, each open already.
+pub async fn connections(url: &str, count: u32) -> Result<Db, StoreError> {
+    let db = PgPoolOptions::new().max_connections(count).connect(url).await?;
+    let mut opened = Vec::new();
+    for _ in 0..count {
+        opened.push(db.acquire().await?);
+    }
+    drop(opened);
+    Ok(db)
+}
+
 /// Inserts all of it over one connection. The journal must not hold any of it yet.
 pub async fn insert(db: &Db, reference: &Reference) -> Result<(), StoreError> {
-    let mut tx = db.begin().await?;
+    let mut connection = db.acquire().await?;
+    let mut tx = connection.begin().await?;
     let mut session_ids = HashMap::new();
     for event in &reference.sessions {
         let identity = event.checkout.project(&ProjectPolicy::default());
@@ -139,9 +154,13 @@ pub async fn insert(db: &Db, reference: &Reference) -> Result<(), StoreError> {
     tx.commit().await?;
     let mut prompt_ids = HashMap::new();
     for batch in &reference.batches {
-        let mut tx = db.begin().await?;
-        insert_prompts(&mut tx, &batch.prompts, &session_ids, &mut prompt_ids).await?;
-        insert_calls(&mut tx, &batch.calls, &session_ids, &prompt_ids).await?;
+        let mut tx = connection.begin().await?;
+        if !batch.prompts.session.is_empty() {
+            insert_prompts(&mut tx, &batch.prompts, &session_ids, &mut prompt_ids).await?;
+        }
+        if !batch.calls.session.is_empty() {
+            insert_calls(&mut tx, &batch.calls, &session_ids, &prompt_ids).await?;
+        }
         tx.commit().await?;
     }
     Ok(())

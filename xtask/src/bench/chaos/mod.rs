@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use memory::queue::LEASE;
+use memory::store::Db;
 use memory::store::bench as rows;
 
 pub(crate) use report::{ChaosBench, Outcome};
@@ -20,7 +21,6 @@ pub(crate) use scenarios::Scenario;
 
 use super::load::{HookCall, Ledger};
 use super::stage::{Model, Stage};
-use crate::health;
 use crate::output::Step;
 
 /// A lease that has run out is found at the next look at the queue.
@@ -66,8 +66,8 @@ async fn act(scenario: Scenario, parameters: &Parameters, stage: &Stage, step: &
     step.say(format!("{}: waiting for the spool", scenario.name()));
     stage.drained().await?;
     step.say(format!("{}: waiting for the jobs", scenario.name()));
-    let jobs_stuck = jobs_stuck(stage, parameters.embedding).await?;
     let db = stage.database().await?;
+    let jobs_stuck = jobs_stuck(&db).await?;
     let audit = ledger.audit(rows::journal_rows(&db).await.context("cannot read the journal")?);
     let unindexed = rows::unindexed(&db).await.context("cannot read the index")?;
     if scenario == Scenario::ClockSetBack && parameters.hook_under_faketime.is_some() {
@@ -81,26 +81,16 @@ async fn act(scenario: Scenario, parameters: &Parameters, stage: &Stage, step: &
     Ok(Outcome::of(scenario.name(), &report::Found { audit, unindexed, jobs_stuck, calls: &calls, note }))
 }
 
-/// Waits until the queue is empty, for as long as it gets shorter; gives what stays in it, dead jobs included. Without a model
-/// jobs can only wait, which is no fault.
-async fn jobs_stuck(stage: &Stage, embedding: Model) -> Result<i64> {
-    let address = stage.addresses()?[0];
-    let mut fewest = i64::MAX;
-    let mut since = Instant::now();
+/// Waits until no lease is left that was given out before now, and gives how many such jobs nobody takes after their lease, and dead
+/// ones. How many jobs wait behind them is no matter: embedding them all would take longer than the scenario. Without a model jobs
+/// can only wait, which is no fault.
+async fn jobs_stuck(db: &Db) -> Result<i64> {
+    let jobs = rows::Leases::now(db).await.context("cannot read the queue")?;
+    let deadline = Instant::now() + JOB_PATIENCE;
     loop {
-        let queue = health::fetch(address).await?.queue;
-        let (pending, dead) = (queue.pending.unwrap_or(i64::MAX), queue.dead.unwrap_or_default());
-        if embedding == Model::Absent {
-            return Ok(dead);
-        }
-        if pending == 0 {
-            return Ok(dead);
-        }
-        if pending < fewest {
-            (fewest, since) = (pending, Instant::now());
-        }
-        if since.elapsed() > JOB_PATIENCE {
-            return Ok(pending.saturating_add(dead));
+        let left = jobs.left(db).await.context("cannot read the queue")?;
+        if left.leased == 0 || Instant::now() > deadline {
+            return Ok(left.leased + left.dead);
         }
         tokio::time::sleep(POLL).await;
     }

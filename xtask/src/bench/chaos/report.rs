@@ -46,6 +46,8 @@ struct Hooks {
     median_ratio: f64,
     p99_ratio: f64,
     empty_max_ms: f64,
+    /// Calls that took longer than the hook's deadline, start and end of the process included.
+    over_deadline: usize,
     /// Calls that took longer than the hook's deadline and the slowest empty process together.
     late: usize,
 }
@@ -110,6 +112,7 @@ impl Hooks {
             median_ratio: at(&hook, 0.5) / at(&empty, 0.5),
             p99_ratio: at(&hook, 0.99) / at(&empty, 0.99),
             empty_max_ms: ms(empty_max),
+            over_deadline: hook.iter().filter(|took| **took > HOOK_DEADLINE).count(),
             late: hook.iter().filter(|took| **took > HOOK_DEADLINE + empty_max).count(),
         })
     }
@@ -141,17 +144,17 @@ impl Display for ChaosBench {
         }
         writeln!(
             formatter,
-            "\n| hooks meanwhile         | calls |   median |      p99 |      max | x empty, median | x empty, p99 | empty, max | late |"
+            "\n| hooks meanwhile         | calls |   median |      p99 |      max | x empty, median | x empty, p99 | empty, max | over 300 ms | late |"
         )?;
         writeln!(
             formatter,
-            "| ----------------------- | ----: | -------: | -------: | -------: | --------------: | -----------: | ---------: | ---: |"
+            "| ----------------------- | ----: | -------: | -------: | -------: | --------------: | -----------: | ---------: | ----------: | ---: |"
         )?;
         for Outcome { scenario, found, .. } in &self.outcomes {
             let Some(hooks) = found.as_ref().and_then(|found| found.hooks) else { continue };
             writeln!(
                 formatter,
-                "| {scenario:<23} | {:>5} | {:>5.1} ms | {:>5.1} ms | {:>5.1} ms | {:>15.2} | {:>12.2} | {:>7.1} ms | {:>4} |",
+                "| {scenario:<23} | {:>5} | {:>5.1} ms | {:>5.1} ms | {:>5.1} ms | {:>15.2} | {:>12.2} | {:>7.1} ms | {:>11} | {:>4} |",
                 hooks.calls,
                 hooks.median_ms,
                 hooks.p99_ms,
@@ -159,6 +162,7 @@ impl Display for ChaosBench {
                 hooks.median_ratio,
                 hooks.p99_ratio,
                 hooks.empty_max_ms,
+                hooks.over_deadline,
                 hooks.late
             )?;
         }
@@ -196,7 +200,7 @@ mod tests {
     #[test]
     fn a_hook_is_late_only_beyond_what_the_machine_did_to_an_empty_process() {
         let hooks = Hooks::of(&[call(2, 1), call(4, 1), call(340, 50)]).unwrap();
-        assert_eq!((hooks.late, hooks.calls), (0, 3));
+        assert_eq!((hooks.over_deadline, hooks.late, hooks.calls), (1, 0, 3));
         assert!((hooks.median_ratio - 4.0).abs() < 1e-9);
         assert_eq!(Hooks::of(&[call(400, 50)]).unwrap().late, 1);
         assert_eq!(Hooks::of(&[]), None);

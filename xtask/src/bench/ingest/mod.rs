@@ -3,6 +3,9 @@
 //! Each round inserts a lot by hand and then sends as many events through every number of clients, so that whatever else the
 //! machine does falls on each alike. The time ends with the last commit, not with the last answer. After every run the journal is
 //! held against what was sent.
+//!
+//! A client that waits for each commit lets nobody put two of its events into one: what that costs by hand, over as many
+//! connections, is measured too.
 
 mod report;
 
@@ -39,12 +42,27 @@ pub(crate) struct Setting {
     pub(crate) waits_for_commit: bool,
 }
 
+impl Setting {
+    fn events(self, events: usize) -> usize {
+        if self.waits_for_commit { events.min(MAX_EVENTS_OF_A_WAITING_CLIENT * self.clients) } else { events }
+    }
+}
+
+/// Events a second by hand.
+#[derive(Debug, Clone, Copy)]
+struct ByHand {
+    in_batches: f64,
+    one_by_one: Option<f64>,
+}
+
 /// One run of one setting.
 #[derive(Debug, Clone, Copy)]
 struct Measured {
     events_per_second: f64,
-    /// Against the reference of the same round.
+    /// Against the rows by hand of the same round, in batches.
     ratio: f64,
+    /// Against the rows by hand of the same round, each event in a commit of its own; where clients wait for it.
+    ratio_one_by_one: Option<f64>,
     p50_ms: f64,
     p99_ms: f64,
 }
@@ -53,6 +71,8 @@ struct Measured {
 pub(crate) async fn run(stage: &Stage, rounds: usize, events: usize, step: &Step) -> Result<IngestBench> {
     ensure!(rounds > 0 && events >= CLIENTS[2], "too little to measure: {rounds} rounds of {events} events");
     let db = stage.database().await?;
+    let url = stage.home().database_url().context("the database's URL is not there")?;
+    let many = rows::connections(&url, CLIENTS[2] as u32).await.context("cannot open connections to insert by hand")?;
     let address = stage.addresses()?[0];
     let token = stage.home().token().context("the token is not there")?;
     let settings: Vec<_> = [true, false]
@@ -63,10 +83,18 @@ pub(crate) async fn run(stage: &Stage, rounds: usize, events: usize, step: &Step
     let mut ledger = Ledger::default();
     for round in 0..rounds {
         step.say(format!("Measuring round {} of {rounds}: by hand", round + 1));
-        let by_hand = insert_by_hand(&db, events, &mut ledger).await?;
-        bench.push_reference(by_hand);
+        let in_batches = insert_by_hand(&db, &[8], events, rows::BATCH, &mut ledger).await?;
+        bench.push_reference(None, in_batches);
         for setting in &settings {
             step.say(format!("Measuring round {} of {rounds}: {} clients", round + 1, setting.clients));
+            let events = setting.events(events);
+            let mut by_hand = ByHand { in_batches, one_by_one: None };
+            if setting.waits_for_commit {
+                let sessions = vec![1; setting.clients];
+                let one_by_one = insert_by_hand(&many, &sessions, events, 1, &mut ledger).await?;
+                bench.push_reference(Some(setting.clients), one_by_one);
+                by_hand.one_by_one = Some(one_by_one);
+            }
             let server = Server { address, token: &token, spool: &stage.home().spool() };
             let measured = send(&server, *setting, events, by_hand, &mut ledger).await?;
             check(&db, &ledger).await?;
@@ -75,23 +103,41 @@ pub(crate) async fn run(stage: &Stage, rounds: usize, events: usize, step: &Step
     }
     let audit = ledger.audit(rows::journal_rows(&db).await.context("cannot read the journal")?);
     db.close().await;
+    many.close().await;
     Ok(bench.finish(rounds, events, audit))
 }
 
-/// Gives the events a second.
-async fn insert_by_hand(db: &Db, events: usize, ledger: &mut Ledger) -> Result<f64> {
-    let outgoing = outgoing("by-hand", 8, events);
-    // As they come from eight sessions at once.
-    let interleaved = (0..outgoing[0].len()).flat_map(|at| outgoing.iter().filter_map(move |session| session.get(at)));
-    let mut parsed = Vec::with_capacity(events);
-    for event in interleaved {
-        ledger.note(event.key.clone(), Sent::Acknowledged);
-        parsed.push(parse(event)?);
+/// Inserts over one connection for each of `connections`, which says how many sessions interleave there; gives the events a
+/// second.
+async fn insert_by_hand(
+    db: &Db,
+    connections: &[usize],
+    events: usize,
+    batch: usize,
+    ledger: &mut Ledger,
+) -> Result<f64> {
+    let mut count = 0;
+    let mut references = Vec::with_capacity(connections.len());
+    for (number, sessions) in connections.iter().enumerate() {
+        let outgoing = outgoing(&format!("by-hand-{number}"), *sessions, events / connections.len());
+        let interleaved =
+            (0..outgoing[0].len()).flat_map(|at| outgoing.iter().filter_map(move |session| session.get(at)));
+        let mut parsed = Vec::new();
+        for event in interleaved {
+            ledger.note(event.key.clone(), Sent::Acknowledged);
+            parsed.push(parse(event)?);
+        }
+        count += parsed.len();
+        references.push(Reference::of(&parsed, batch));
     }
-    let count = parsed.len();
-    let reference = Reference::of(&parsed);
     let started = Instant::now();
-    rows::insert(db, &reference).await.context("cannot insert the rows by hand")?;
+    let inserting = references.into_iter().map(|reference| {
+        let db = db.clone();
+        tokio::spawn(async move { rows::insert(&db, &reference).await })
+    });
+    for inserted in try_join_all(inserting).await.context("inserting by hand broke off")? {
+        inserted.context("cannot insert the rows by hand")?;
+    }
     Ok(count as f64 / started.elapsed().as_secs_f64())
 }
 
@@ -123,15 +169,11 @@ async fn send(
     server: &Server<'_>,
     setting: Setting,
     events: usize,
-    by_hand: f64,
+    by_hand: ByHand,
     ledger: &mut Ledger,
 ) -> Result<Measured> {
     let Setting { clients, waits_for_commit } = setting;
-    let (acknowledgement, events) = if waits_for_commit {
-        (Acknowledgement::Committed, events.min(MAX_EVENTS_OF_A_WAITING_CLIENT * clients))
-    } else {
-        (Acknowledgement::Safe, events)
-    };
+    let acknowledgement = if waits_for_commit { Acknowledgement::Committed } else { Acknowledgement::Safe };
     let outgoing = outgoing("http", clients, events);
     let count: usize = outgoing.iter().map(Vec::len).sum();
     for event in outgoing.iter().flatten() {
@@ -154,7 +196,8 @@ async fn send(
     let quantile = |share: f64| waits[((share * waits.len() as f64).ceil() as usize).clamp(1, waits.len()) - 1];
     Ok(Measured {
         events_per_second,
-        ratio: events_per_second / by_hand,
+        ratio: events_per_second / by_hand.in_batches,
+        ratio_one_by_one: by_hand.one_by_one.map(|by_hand| events_per_second / by_hand),
         p50_ms: quantile(0.5).as_secs_f64() * 1e3,
         p99_ms: quantile(0.99).as_secs_f64() * 1e3,
     })
