@@ -90,10 +90,10 @@ impl Collected {
 }
 
 impl IngestBench {
-    /// Whether the server is as fast as it shall be to its hooks, however many there are. What a client that waits for each commit
-    /// gets is bound by the disk and told for comparison.
+    /// Whether the server is as fast as it shall be, however many clients send: beside batches where it may form some, beside one
+    /// event a commit where its clients wait for each.
     pub(crate) fn meets_its_limit(&self) -> bool {
-        self.settings.iter().filter(|row| !row.setting.waits_for_commit).all(|row| row.ratio >= MIN_RATIO)
+        self.settings.iter().all(|row| row.ratio_one_by_one.unwrap_or(row.ratio) >= MIN_RATIO)
     }
 }
 
@@ -134,7 +134,7 @@ impl Display for IngestBench {
         }
         write!(
             formatter,
-            "\nasked as hooks ask, the server shall do {MIN_RATIO} x batches; of {} events {} were lost and {} doubled",
+            "\nthe server shall do {MIN_RATIO} x batches, or {MIN_RATIO} x one by one where clients wait for each commit; of {} events {} were lost and {} doubled",
             self.audit.sent, self.audit.lost, self.audit.doubled
         )
     }
@@ -163,21 +163,20 @@ mod tests {
                 let events_per_second = 1000.0 * ratio;
                 let (ratio, ratio_one_by_one) =
                     if waits_for_commit { (ratio / 5.0, Some(ratio)) } else { (ratio, None) };
-                collected.push(
-                    setting,
-                    Measured { events_per_second, ratio, ratio_one_by_one, p50_ms: 1.0, p99_ms: 2.0 },
-                );
+                collected
+                    .push(setting, Measured { events_per_second, ratio, ratio_one_by_one, p50_ms: 1.0, p99_ms: 2.0 });
             }
         }
         collected.finish(3, 100, Audit::default())
     }
 
     #[test]
-    fn counts_the_median_round_of_everyone_who_asks_as_hooks_do() {
+    fn counts_the_median_round_of_every_setting() {
+        assert!(bench(true, 0.5, 0.6).meets_its_limit());
+        assert!(!bench(true, 0.1, 0.6).meets_its_limit());
+        assert!(!bench(true, 0.6, 0.4).meets_its_limit());
         assert!(bench(false, 0.5, 0.6).meets_its_limit());
         assert!(!bench(false, 0.4, 0.6).meets_its_limit());
-        assert!(!bench(false, 0.6, 0.4).meets_its_limit());
-        assert!(bench(true, 0.1, 0.2).meets_its_limit());
         let text = bench(true, 0.1, 0.6).to_string();
         assert!(text.contains("|            64 | the commit     |      600 |      0.12 |         0.60 |"), "{text}");
     }
