@@ -66,6 +66,8 @@ struct Matched {
     words: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     meaning: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    meaning_nearby: Option<i64>,
 }
 
 /// Documents, whole.
@@ -191,7 +193,8 @@ impl IndexLine {
 
     fn of_hit(hit: Hit) -> Self {
         let rank = |list| hit.fused.ranks.iter().find(|(name, _)| *name == list).map(|(_, rank)| *rank as i64);
-        let matched = Matched { words: rank("words"), meaning: rank("meaning") };
+        let matched =
+            Matched { words: rank("words"), meaning: rank("meaning"), meaning_nearby: rank("meaning_nearby") };
         Self { matched: Some(matched), ..Self::of(hit.line) }
     }
 }

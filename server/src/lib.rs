@@ -15,6 +15,7 @@ mod router;
 mod routes;
 mod spool;
 mod storage;
+mod upkeep;
 mod writer;
 
 use std::sync::Arc;
@@ -122,6 +123,7 @@ async fn work(
         reading.run(shutdown.clone()),
         storage.watch_until(&db, folders, shutdown),
         retention::apply_daily_until(&db, folders, shutdown),
+        upkeep::keep_until(&db, shutdown),
     );
     Ok(())
 }

@@ -1,10 +1,24 @@
-//! What a document can be found by: the text that is indexed for each kind, and code identifiers split into their words.
+//! What a document can be found by: the text that is indexed for each kind, its lexemes, and what a query looks for.
 //!
-//! Pure functions; stemming and ranking are Postgres' (`recall`).
+//! Pure functions: `tokens` cuts, `stems` reduces, `lexemes` writes what is indexed, `query` what is looked for. Ranking is
+//! `recall`'s.
+
+mod lexemes;
+mod query;
+mod stems;
+mod tokens;
 
 use serde_json::Value;
 
-/// Making a tsvector of this much text takes about 0.1 s at worst, and it stays far below Postgres' limit of 1 MB.
+pub use lexemes::Lexemes;
+pub(crate) use lexemes::quoted;
+pub use query::{Query, Term};
+
+/// Which version of this analysis a row of the index was made by: raise it with any change that makes other lexemes of a text, and
+/// the rows of former versions are made again.
+pub const VERSION: i16 = 1;
+
+/// The lexemes of this much text stay far below Postgres' limit of 1 MB for a tsvector.
 const MAX_INDEXED_BYTES: usize = 48 * 1024;
 /// What of a call's input counts: the content of a written file must not crowd out what the call gave back.
 const MAX_INPUT_BYTES: usize = 24 * 1024;
@@ -51,50 +65,15 @@ pub fn headline(text: &str) -> String {
     line.chars().take(MAX_CHARS - 1).chain(['…']).collect()
 }
 
-/// The text that goes to `to_tsvector`: the original, and the words inside its code identifiers, so that `parse_config`,
-/// `parseConfig` and `parse config` find each other.
-pub fn searchable(text: &str) -> String {
-    let text = head(text, MAX_INDEXED_BYTES);
-    let mut out = String::from(text);
-    for token in text.split(|c: char| !(c.is_alphanumeric() || "_-./:".contains(c))) {
-        let words = identifier_words(token);
-        if words.len() > 1 {
-            for word in words {
-                out.push(' ');
-                out.push_str(word);
-            }
-        }
-    }
-    out
+/// As much of a text as is indexed.
+fn indexed(text: &str) -> &str {
+    head(text, MAX_INDEXED_BYTES)
 }
 
 /// At most so many bytes of a text, cut at a character.
 fn head(text: &str, limit_bytes: usize) -> &str {
     let end = (0..=text.len().min(limit_bytes)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
     &text[..end]
-}
-
-/// `recall::SearchRequest`, `searchRequest` and `search_request` all give `search` and `request` among their words.
-fn identifier_words(token: &str) -> Vec<&str> {
-    let mut words = Vec::new();
-    for part in token.split(|c: char| !c.is_alphanumeric()) {
-        let mut start = 0;
-        let mut previous: Option<char> = None;
-        for (at, c) in part.char_indices() {
-            let humps = previous.is_some_and(|before| {
-                (before.is_lowercase() && c.is_uppercase()) || before.is_numeric() != c.is_numeric()
-            });
-            if humps {
-                words.push(&part[start..at]);
-                start = at;
-            }
-            previous = Some(c);
-        }
-        if start < part.len() {
-            words.push(&part[start..]);
-        }
-    }
-    words
 }
 
 fn push_leaves(out: &mut String, value: &Value) {
@@ -120,19 +99,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn splits_identifiers_at_case_digits_and_marks() {
-        assert_eq!(identifier_words("parseConfig_v2"), ["parse", "Config", "v", "2"]);
-        assert_eq!(identifier_words("recall::fuse"), ["recall", "fuse"]);
-        assert_eq!(identifier_words("src/lib.rs"), ["src", "lib", "rs"]);
-        assert_eq!(identifier_words("plain"), ["plain"]);
-    }
-
-    #[test]
-    fn keeps_the_original_beside_the_words() {
-        assert_eq!(searchable("call parseConfig now"), "call parseConfig now parse Config");
-    }
-
-    #[test]
     fn holds_the_whole_input_of_a_call() {
         let text = call_text("Bash", &json!({"command": "cargo test", "timeout": 5}), Some("ok"), None);
         assert_eq!(text, "Bash\ncargo test 5\nok");
@@ -147,8 +113,8 @@ mod tests {
     }
 
     #[test]
-    fn cuts_long_text_at_a_character() {
+    fn indexes_the_beginning_of_a_long_text() {
         let text = "é".repeat(MAX_INDEXED_BYTES);
-        assert!(searchable(&text).len() <= MAX_INDEXED_BYTES);
+        assert!(indexed(&text).len() <= MAX_INDEXED_BYTES);
     }
 }

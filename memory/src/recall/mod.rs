@@ -1,9 +1,15 @@
 //! Finding what helps: rank by words and by meaning, fuse both, give back a short index; then what was around a hit, and
 //! the whole of it.
+//!
+//! A search in the order of its steps: `plan` chooses which words are looked up, `lookup` asks the index, `bm25` scores words,
+//! `nearby` ranks documents with what stood around them, `fuse` makes one list of all.
 
+mod bm25;
 mod details;
 mod fuse;
-mod lists;
+mod lookup;
+mod nearby;
+mod plan;
 mod search;
 mod timeline;
 
@@ -11,7 +17,7 @@ use chrono::{DateTime, Utc};
 
 pub use details::{Details, details};
 pub use fuse::{Fused, RankedList, fuse};
-pub use search::{Hit, MAX_LIMIT, SearchRequest, search};
+pub use search::{Hit, MAX_LIMIT, SearchRequest, rankings, search};
 pub use timeline::{Anchor, TimelineRequest, timeline};
 
 use crate::ids::{DocumentId, DocumentKind, ProjectId};

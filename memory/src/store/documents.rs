@@ -7,7 +7,7 @@ use pgvector::Vector;
 use sqlx::PgConnection;
 
 use super::{Db, StoreError};
-use crate::analyze;
+use crate::analyze::{self, Lexemes};
 use crate::ids::{DocumentId, DocumentKind, ProjectId, SessionId};
 use crate::queue::{self, NewJob};
 
@@ -26,42 +26,53 @@ pub(super) struct Entry {
 }
 
 /// Makes documents findable by their words at once, and by their meaning when their jobs have run. No document is there twice.
-pub(super) async fn index(connection: &mut PgConnection, documents: &[(Entry, String)]) -> Result<(), StoreError> {
+pub(super) async fn index(connection: &mut PgConnection, documents: Vec<(Entry, String)>) -> Result<(), StoreError> {
     if documents.is_empty() {
         return Ok(());
     }
-    let kinds: Vec<_> = documents.iter().map(|(entry, _)| entry.id.kind.as_str().to_owned()).collect();
-    let rows: Vec<_> = documents.iter().map(|(entry, _)| entry.id.row).collect();
-    let projects: Vec<_> = documents.iter().map(|(entry, _)| entry.project.map(|project| project.0)).collect();
-    let sessions: Vec<_> = documents.iter().map(|(entry, _)| entry.session.map(|session| session.0)).collect();
-    let times: Vec<_> = documents.iter().map(|(entry, _)| entry.occurred_at).collect();
-    let words: Vec<_> = documents.iter().map(|(_, text)| analyze::searchable(text)).collect();
+    let (documents, texts): (Vec<_>, Vec<_>) = documents.into_iter().unzip();
+    let (lexemes, lengths): (Vec<_>, Vec<_>) =
+        analysed(texts).await?.into_iter().map(|made| (made.tsvector, made.length)).unzip();
+    let kinds: Vec<_> = documents.iter().map(|entry| entry.id.kind.as_str().to_owned()).collect();
+    let rows: Vec<_> = documents.iter().map(|entry| entry.id.row).collect();
+    let projects: Vec<_> = documents.iter().map(|entry| entry.project.map(|project| project.0)).collect();
+    let sessions: Vec<_> = documents.iter().map(|entry| entry.session.map(|session| session.0)).collect();
+    let times: Vec<_> = documents.iter().map(|entry| entry.occurred_at).collect();
     sqlx::query!(
-        "insert into mem_search_index (document_kind, document_id, project_id, session_id, occurred_at, lexemes)
-         select kind, id, project_id, session_id, occurred_at, to_tsvector('english', words) || to_tsvector('simple', words)
-         from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[], $6::text[])
-              as new (kind, id, project_id, session_id, occurred_at, words)
+        "insert into mem_search_index (document_kind, document_id, project_id, session_id, occurred_at, lexemes, length, analysis)
+         select kind, id, project_id, session_id, occurred_at, lexemes::tsvector, length, $8
+         from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[], $6::text[], $7::integer[])
+              as new (kind, id, project_id, session_id, occurred_at, lexemes, length)
          on conflict on constraint mem_search_index_pkey do update set
-             lexemes = excluded.lexemes, revision = mem_search_index.revision + 1, embedding = null,
-             embedding_model_id = null, occurred_at = least(mem_search_index.occurred_at, excluded.occurred_at)",
+             lexemes = excluded.lexemes, length = excluded.length, analysis = excluded.analysis,
+             revision = mem_search_index.revision + 1, embedding = null, embedding_model_id = null,
+             occurred_at = least(mem_search_index.occurred_at, excluded.occurred_at)",
         &kinds,
         &rows,
         &projects as &[Option<i64>],
         &sessions as &[Option<i64>],
         &times,
-        &words,
+        &lexemes,
+        &lengths,
+        analyze::VERSION,
     )
     .execute(&mut *connection)
     .await?;
     let jobs: Vec<_> = documents
         .iter()
-        .map(|(entry, _)| {
+        .map(|entry| {
             let id = entry.id.to_string();
             NewJob::once(EMBED_DOCUMENT, serde_json::json!({ "document": id }), id)
         })
         .collect();
     queue::enqueue(connection, &jobs).await?;
     Ok(())
+}
+
+/// The lexemes of texts, made where that holds up nobody.
+pub(super) async fn analysed(texts: Vec<String>) -> Result<Vec<Lexemes>, StoreError> {
+    let made = tokio::task::spawn_blocking(move || texts.iter().map(|text| Lexemes::of(text)).collect());
+    Ok(made.await.map_err(|error| sqlx::Error::Io(std::io::Error::other(error)))?)
 }
 
 /// A document and the text it is found by.

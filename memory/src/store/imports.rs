@@ -82,7 +82,7 @@ pub async fn import_note(
     let Some(id) = id else { return Ok(false) };
     let id = DocumentId { kind: DocumentKind::Note, row: id.0 };
     let entry = documents::Entry { id, project, session, occurred_at: note.occurred_at };
-    documents::index(connection, &[(entry, format!("{title}\n{body}"))]).await?;
+    documents::index(connection, vec![(entry, format!("{title}\n{body}"))]).await?;
     Ok(true)
 }
 

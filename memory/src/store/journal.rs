@@ -350,7 +350,7 @@ impl Batch<'_> {
         }
         let texts: Vec<_> =
             documents.into_values().filter_map(|Document { entry, text }| Some((entry, text?))).collect();
-        documents::index(connection, &texts).await
+        documents::index(connection, texts).await
     }
 }
 

@@ -22,6 +22,7 @@ mod project_merges;
 mod projects;
 mod prompts;
 pub mod retention;
+mod search_upkeep;
 mod session_events;
 mod sessions;
 mod stats;
@@ -47,6 +48,7 @@ pub use project_list::{ProjectMerge, ProjectOverview, list_project_merges, list_
 pub use project_merges::{MergedProject, UndoneMerge, merge_projects, undo_merge};
 pub use projects::find_by_name as find_project;
 pub(crate) use prompts::QUEUED;
+pub use search_upkeep::{count_lexemes, reindex};
 pub use stats::{Stats, stats};
 pub use training::{TrainableCount, count_trainable};
 

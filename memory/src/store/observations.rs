@@ -74,7 +74,7 @@ pub async fn save(db: &Db, new: NewObservation) -> Result<SavedObservation, Stor
     .await?;
     let id = DocumentId { kind: DocumentKind::Note, row: row.id.0 };
     let entry = documents::Entry { id, project, session: None, occurred_at: row.occurred_at };
-    documents::index(&mut tx, &[(entry, format!("{title}\n{text}"))]).await?;
+    documents::index(&mut tx, vec![(entry, format!("{title}\n{text}"))]).await?;
     tx.commit().await?;
     Ok(SavedObservation { id, title })
 }

@@ -5,6 +5,7 @@ pub(crate) mod chaos;
 pub(crate) mod hook;
 pub(crate) mod ingest;
 mod load;
+pub(crate) mod locomo;
 pub(crate) mod record;
 pub(crate) mod redact;
 pub(crate) mod stage;

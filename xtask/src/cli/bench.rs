@@ -21,6 +21,8 @@ pub enum BenchCommand {
     Chaos(BenchChaosArgs),
     /// Taking secrets out of 4 KiB of text against the keyword scan alone
     Redact(BenchRedactArgs),
+    /// How much of what answers a question a search finds, on conversations in the form of LoCoMo
+    Locomo(BenchLocomoArgs),
 }
 
 #[derive(Debug, Args)]
@@ -32,6 +34,20 @@ pub struct BenchBackfillArgs {
     /// The size of those that are also stored
     #[arg(long, default_value_t = 0.05)]
     pub stored_gigabytes: f64,
+
+    /// Also write the figures into docs/benchmarks.md
+    #[arg(long)]
+    pub write: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchLocomoArgs {
+    /// The conversations, a JSON file each
+    pub folder: PathBuf,
 
     /// Also write the figures into docs/benchmarks.md
     #[arg(long)]

@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use super::super::{Db, StoreError};
+use crate::ids::{DocumentId, DocumentKind};
 use crate::queue::LEASE;
 
 /// A prompt or a call, as its agent names it.
@@ -39,6 +40,30 @@ pub async fn unindexed(db: &Db) -> Result<i64, StoreError> {
     .fetch_one(db)
     .await?;
     Ok(count)
+}
+
+/// Whether every document has its vector, and the lexemes of all but the last have been counted.
+pub async fn is_indexed(db: &Db) -> Result<bool, StoreError> {
+    let is_indexed = sqlx::query_scalar!(
+        r#"select not exists (select from mem_search_index where embedding is null)
+                  and (select documents * 1.2 from mem_search_statistics) >= (select count(*) from mem_search_index)
+                      as "is_indexed!""#
+    )
+    .fetch_one(db)
+    .await?;
+    Ok(is_indexed)
+}
+
+/// Each prompt by the id under which a search gives it: its session's name and its own.
+pub async fn prompt_keys(db: &Db) -> Result<Vec<(String, (String, String))>, StoreError> {
+    let rows = sqlx::query!(
+        "select prompt.id, session.external_id, prompt.prompt_id
+         from mem_user_prompts prompt join mem_sessions session on session.id = prompt.session_id"
+    )
+    .fetch_all(db)
+    .await?;
+    let key = |row: i64| DocumentId { kind: DocumentKind::Prompt, row }.to_string();
+    Ok(rows.into_iter().map(|row| (key(row.id), (row.external_id, row.prompt_id))).collect())
 }
 
 /// When the first call happened, by the clock of who sent it.

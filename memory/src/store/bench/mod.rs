@@ -4,5 +4,5 @@
 mod audit;
 mod reference;
 
-pub use audit::{JournalRow, Leases, LeftJobs, earliest, journal_rows, unindexed};
+pub use audit::{JournalRow, Leases, LeftJobs, earliest, is_indexed, journal_rows, prompt_keys, unindexed};
 pub use reference::{BATCH, Reference, connections, insert};

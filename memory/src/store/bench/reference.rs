@@ -2,8 +2,7 @@
 //! commit a batch: of a few hundred rows, or of one, as someone has to who is told of one event at a time. How fast the server
 //! is, is measured against this.
 //!
-//! The rows are those that the server makes of the same events: prompts, calls, documents, jobs. The documents' lexemes are made
-//! by Postgres here as there.
+//! The rows are those that the server makes of the same events: prompts, calls, documents with their lexemes, jobs.
 
 use std::collections::HashMap;
 
@@ -14,7 +13,7 @@ use sqlx::{Connection as _, PgConnection};
 
 use super::super::sessions::{self, Touch};
 use super::super::{Db, EMBED_DOCUMENT, StoreError, journal, projects, tool_calls};
-use crate::analyze;
+use crate::analyze::{self, Lexemes};
 use crate::event::{Event, EventKind, Outcome};
 use crate::ids::{DocumentId, DocumentKind};
 use crate::project::ProjectPolicy;
@@ -43,7 +42,8 @@ struct Prompts {
     turn_index: Vec<i32>,
     prompt: Vec<String>,
     occurred_at: Vec<DateTime<Utc>>,
-    text: Vec<String>,
+    lexemes: Vec<String>,
+    length: Vec<i32>,
 }
 
 #[derive(Debug, Default)]
@@ -60,7 +60,8 @@ struct Calls {
     working_folder: Vec<Option<String>>,
     content_hash: Vec<Vec<u8>>,
     occurred_at: Vec<DateTime<Utc>>,
-    text: Vec<String>,
+    lexemes: Vec<String>,
+    length: Vec<i32>,
 }
 
 /// Where a session stands: its turns so far, the id of the last, and that turn's calls so far.
@@ -103,7 +104,9 @@ impl Batch {
                 prompts.turn_index.push(turn.count - 1);
                 prompts.prompt.push(prompt.text.clone());
                 prompts.occurred_at.push(event.occurred_at);
-                prompts.text.push(analyze::searchable(&analyze::prompt_text(Some(&prompt.text), None)));
+                let lexemes = Lexemes::of(&analyze::prompt_text(Some(&prompt.text), None));
+                prompts.lexemes.push(lexemes.tsvector);
+                prompts.length.push(lexemes.length);
             }
             EventKind::ToolCalled(call) if call.outcome == Outcome::Succeeded => {
                 let calls = &mut self.calls;
@@ -120,7 +123,9 @@ impl Batch {
                 calls.working_folder.push(event.checkout.folder.clone());
                 calls.content_hash.push(tool_calls::content_hash(call));
                 calls.occurred_at.push(event.occurred_at);
-                calls.text.push(analyze::searchable(&journal::text_of(call)));
+                let lexemes = Lexemes::of(&journal::text_of(call));
+                calls.lexemes.push(lexemes.tsvector);
+                calls.length.push(lexemes.length);
             }
             _ => {}
         }
@@ -195,7 +200,8 @@ async fn insert_prompts(
         ids: &ids,
         owners: &owners,
         occurred_at: &prompts.occurred_at,
-        texts: &prompts.text,
+        lexemes: &prompts.lexemes,
+        lengths: &prompts.length,
     };
     insert_documents(connection, &documents).await
 }
@@ -241,7 +247,8 @@ async fn insert_calls(
         ids: &ids,
         owners: &owners,
         occurred_at: &calls.occurred_at,
-        texts: &calls.text,
+        lexemes: &calls.lexemes,
+        lengths: &calls.length,
     };
     insert_documents(connection, &documents).await
 }
@@ -252,22 +259,25 @@ struct Documents<'a> {
     ids: &'a [i64],
     owners: &'a [(i64, i64)],
     occurred_at: &'a [DateTime<Utc>],
-    texts: &'a [String],
+    lexemes: &'a [String],
+    lengths: &'a [i32],
 }
 
 async fn insert_documents(connection: &mut PgConnection, documents: &Documents<'_>) -> Result<(), StoreError> {
     let (sessions, projects): (Vec<i64>, Vec<i64>) = documents.owners.iter().copied().unzip();
     sqlx::query!(
-        "insert into mem_search_index (document_kind, document_id, project_id, session_id, occurred_at, lexemes)
-         select $1, id, project_id, session_id, occurred_at, to_tsvector('english', words) || to_tsvector('simple', words)
-         from unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[], $6::text[])
-              as new (id, project_id, session_id, occurred_at, words)",
+        "insert into mem_search_index (document_kind, document_id, project_id, session_id, occurred_at, lexemes, length, analysis)
+         select $1, id, project_id, session_id, occurred_at, lexemes::tsvector, length, $8
+         from unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[], $6::text[], $7::integer[])
+              as new (id, project_id, session_id, occurred_at, lexemes, length)",
         documents.kind.as_str(),
         documents.ids,
         &projects,
         &sessions,
         documents.occurred_at,
-        documents.texts,
+        documents.lexemes,
+        documents.lengths,
+        analyze::VERSION,
     )
     .execute(&mut *connection)
     .await?;

@@ -5,6 +5,7 @@ mod backfill;
 mod chaos;
 mod hook;
 mod ingest;
+mod locomo;
 mod redact;
 
 use anyhow::{Context as _, Result};
@@ -22,6 +23,7 @@ pub(super) async fn run(command: &BenchCommand, home: &Home, printer: &Printer) 
         BenchCommand::BackfillWorker(arguments) => worker::run(arguments, home, printer).await,
         BenchCommand::Ingest(arguments) => ingest::run(arguments, printer).await,
         BenchCommand::Chaos(arguments) => chaos::run(arguments, printer).await,
+        BenchCommand::Locomo(arguments) => locomo::run(arguments, printer).await,
         BenchCommand::Redact(arguments) => redact::run(arguments, printer),
     }
 }

@@ -1,0 +1,80 @@
+//! Which of a query's words are looked up in the index: the rare ones decide, and the common ones, which half of all documents hold,
+//! only count where a document has come in by a rare one.
+
+use std::collections::BTreeMap;
+
+use crate::analyze::{Term, quoted};
+
+/// So many documents may come in by their words; each is read and scored.
+const BUDGET: f64 = 1_500.0;
+
+/// A term and how many documents hold it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Counted {
+    pub(super) term: Term,
+    pub(super) documents: f64,
+}
+
+/// What comes in, in the text form of a `tsquery`; `share` of all documents can. `None`: there is nothing to look for.
+pub(super) fn lookup(terms: &[Counted], share: f64) -> Option<String> {
+    let mut rarest: Vec<_> = terms.iter().collect();
+    rarest.sort_by(|one, two| one.documents.total_cmp(&two.documents));
+    let mut expected = 0.0;
+    let fitting: Vec<_> = rarest
+        .iter()
+        .take_while(|counted| {
+            expected += counted.documents * share;
+            expected <= BUDGET
+        })
+        .map(|counted| quoted(&counted.term.lexeme))
+        .collect();
+    if !fitting.is_empty() {
+        return Some(fitting.join(" | "));
+    }
+    all_of(&rarest)
+}
+
+/// Every word is common: those documents come in that hold several, the rarest first.
+fn all_of(rarest: &[&Counted]) -> Option<String> {
+    /// More would leave out what says it in other words.
+    const MOST: usize = 3;
+    // Of a word's forms the one that most documents hold: its stem.
+    let mut words: BTreeMap<usize, &Counted> = BTreeMap::new();
+    for counted in rarest {
+        words.insert(counted.term.word, counted);
+    }
+    let mut words: Vec<_> = words.into_values().collect();
+    words.sort_by(|one, two| one.documents.total_cmp(&two.documents));
+    let lexemes: Vec<_> = words.iter().take(MOST).map(|counted| quoted(&counted.term.lexeme)).collect();
+    (!lexemes.is_empty()).then(|| lexemes.join(" & "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(word: usize, lexeme: &str, documents: f64) -> Counted {
+        Counted { term: Term { word, lexeme: lexeme.to_owned(), weight: 1.0 }, documents }
+    }
+
+    #[test]
+    fn lets_everything_in_by_any_word_where_documents_are_few() {
+        let terms = [counted(0, "lock", 40.0), counted(1, "table", 10.0)];
+        assert_eq!(lookup(&terms, 1.0).as_deref(), Some("'table' | 'lock'"));
+        assert_eq!(lookup(&[], 1.0), None);
+    }
+
+    #[test]
+    fn leaves_the_common_words_to_the_score() {
+        let terms = [counted(0, "error", 400_000.0), counted(1, "e0308", 90.0)];
+        assert_eq!(lookup(&terms, 1.0).as_deref(), Some("'e0308'"));
+        // In a small project even a common word is rare.
+        assert_eq!(lookup(&terms, 0.001).as_deref(), Some("'e0308' | 'error'"));
+    }
+
+    #[test]
+    fn wants_several_words_where_all_are_common() {
+        let terms = [counted(0, "run", 500_000.0), counted(0, "running", 200_000.0), counted(1, "test", 300_000.0)];
+        assert_eq!(lookup(&terms, 1.0).as_deref(), Some("'test' & 'run'"));
+    }
+}
