@@ -59,7 +59,7 @@ struct IndexLine {
     matched: Option<Matched>,
 }
 
-/// A hit's rank by each measure that found it; 1 is best.
+/// A hit's rank by each measure that found it (1 is best), and what speaks for it by itself.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Matched {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,6 +68,11 @@ struct Matched {
     meaning: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     meaning_nearby: Option<i64>,
+    /// The share of the query's words that it and the records around it hold, 0 to 1; rare words weigh more.
+    coverage: f64,
+    /// How alike its meaning and the query's are, up to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    similarity: Option<f64>,
 }
 
 /// Documents, whole.
@@ -193,8 +198,14 @@ impl IndexLine {
 
     fn of_hit(hit: Hit) -> Self {
         let rank = |list| hit.fused.ranks.iter().find(|(name, _)| *name == list).map(|(_, rank)| *rank as i64);
-        let matched =
-            Matched { words: rank("words"), meaning: rank("meaning"), meaning_nearby: rank("meaning_nearby") };
+        let rounded = |share: f64| (share * 100.0).round() / 100.0;
+        let matched = Matched {
+            words: rank("words"),
+            meaning: rank("meaning"),
+            meaning_nearby: rank("meaning_nearby"),
+            coverage: rounded(hit.support.coverage),
+            similarity: hit.support.similarity.map(rounded),
+        };
         Self { matched: Some(matched), ..Self::of(hit.line) }
     }
 }
@@ -232,7 +243,7 @@ impl Observation {
 
 #[cfg(test)]
 mod tests {
-    use memory::recall::Fused;
+    use memory::recall::{Fused, Support};
     use serde_json::json;
 
     use super::*;
@@ -265,7 +276,9 @@ mod tests {
 
     fn hit(id: &str) -> Hit {
         let id_read = id.parse().unwrap();
-        Hit { line: line(id), fused: Fused { id: id_read, score: 0.1, ranks: vec![("words", 2), ("meaning", 1)] } }
+        let fused = Fused { id: id_read, score: 0.1, ranks: vec![("words", 2), ("meaning", 1)] };
+        let support = Support { own_coverage: 0.5, coverage: 0.6, similarity: Some(0.4) };
+        Hit { line: line(id), fused, support }
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub mod mcp_client;
 pub mod model;
 pub mod operator;
 pub mod programs;
+pub mod recall_set;
 pub mod recordings;
 pub mod settings;
 pub mod stack;

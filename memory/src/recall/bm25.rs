@@ -37,6 +37,13 @@ impl Counts {
 }
 
 impl Weights {
+    /// The share of the weights whose terms occur.
+    pub(super) fn coverage(&self, counts: &Counts) -> f64 {
+        let all: f64 = self.terms.iter().sum();
+        let there = self.terms.iter().zip(&counts.occurrences).filter(|(_, occurrences)| **occurrences > 0.0);
+        if all > 0.0 { there.map(|(weight, _)| weight).fold(0.0, |sum, weight| sum + weight) / all } else { 0.0 }
+    }
+
     /// The score of what is `documents` long on the average.
     pub(super) fn score(&self, counts: &Counts, documents: f64) -> f64 {
         let relative_length =

@@ -2,7 +2,7 @@
 //! the whole of it.
 //!
 //! A search in the order of its steps: `plan` chooses which words are looked up, `lookup` asks the index, `bm25` scores words,
-//! `nearby` ranks documents with what stood around them, `fuse` makes one list of all.
+//! `nearby` ranks documents with what stood around them, `support` drops what nothing speaks for, `fuse` makes one list of all.
 
 mod bm25;
 mod details;
@@ -11,13 +11,15 @@ mod lookup;
 mod nearby;
 mod plan;
 mod search;
+mod support;
 mod timeline;
 
 use chrono::{DateTime, Utc};
 
 pub use details::{Details, details};
 pub use fuse::{Fused, RankedList, fuse};
-pub use search::{Hit, MAX_LIMIT, SearchRequest, rankings, search};
+pub use search::{Hit, MAX_LIMIT, SearchRequest, search};
+pub use support::Support;
 pub use timeline::{Anchor, TimelineRequest, timeline};
 
 use crate::ids::{DocumentId, DocumentKind, ProjectId};

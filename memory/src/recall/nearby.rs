@@ -58,18 +58,18 @@ impl Order {
     }
 }
 
-/// Documents that fit, by the words in and around them, best first; where no word is, no document.
+/// Documents that fit, by the words in and around them, best first; where no word is, no document. All are held against the average of
+/// one that has neighbours on both sides, so a note, which stands alone, counts as short: somebody thought it worth writing.
 pub(super) fn by_words(seen: &HashMap<DocumentId, Seen>, order: &Order, weights: &Weights) -> Vec<DocumentId> {
+    let documents = 1.0 + WORDS.iter().map(|(_, share)| share).sum::<f64>();
     ranked(seen, |document| {
         let mut counts = document.counts.clone();
-        let mut around = 1.0;
         for (offset, share) in WORDS {
             if let Some(other) = order.at(document.id, offset).and_then(|id| seen.get(&id)) {
                 counts.add(&other.counts, share);
-                around += share;
             }
         }
-        (!counts.is_nothing()).then(|| weights.score(&counts, around))
+        (!counts.is_nothing()).then(|| weights.score(&counts, documents))
     })
 }
 
@@ -87,6 +87,16 @@ pub(super) fn by_meaning_nearby(seen: &HashMap<DocumentId, Seen>, order: &Order)
         });
         Some(document.similarity? + around.sum::<f64>())
     })
+}
+
+/// The counts of a document together with those of everyone around it.
+pub(super) fn together(document: &Seen, seen: &HashMap<DocumentId, Seen>, order: &Order) -> Counts {
+    let mut counts = document.counts.clone();
+    WORDS
+        .iter()
+        .filter_map(|(offset, _)| seen.get(&order.at(document.id, *offset)?))
+        .for_each(|other| counts.add(&other.counts, 1.0));
+    counts
 }
 
 fn ranked(seen: &HashMap<DocumentId, Seen>, score: impl Fn(&Seen) -> Option<f64>) -> Vec<DocumentId> {
@@ -128,7 +138,7 @@ mod tests {
     fn finds_what_stands_next_to_the_words() {
         let (seen, order) = session(&[0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
         let found: Vec<_> = by_words(&seen, &order, &weights()).into_iter().map(|id| id.row).collect();
-        assert_eq!(found, [3, 4, 2, 5, 6, 1], "itself, then what followed, then what came before");
+        assert_eq!(found, [3, 4, 2, 5, 1, 6], "itself, then those around it, the nearer first");
     }
 
     #[test]

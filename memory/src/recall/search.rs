@@ -1,10 +1,11 @@
 //! The search itself: who comes in by words and by meaning, who stands around them, three rankings of all those, fused, as lines of an
 //! index.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::bm25::{Weights, rarity};
 use super::lookup::{self, Candidate, Meaning, Statistics};
+use super::support::{self, Support};
 use super::{Filter, Fused, Line, RankedList, RecallError, details, fuse, nearby, plan};
 use crate::analyze::Query;
 use crate::embed::QueryVector;
@@ -35,11 +36,12 @@ pub struct SearchRequest {
     pub limit: usize,
 }
 
-/// One hit: its line, and which list ranked it where.
+/// One hit: its line, which list ranked it where, and what speaks for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
     pub line: Line,
     pub fused: Fused,
+    pub support: Support,
 }
 
 /// Searches; best hit first. An empty answer means that nothing matched: every failure is an error.
@@ -48,7 +50,8 @@ pub async fn search(db: &Db, request: SearchRequest) -> Result<Vec<Hit>, RecallE
     if text.is_empty() {
         return Err(RecallError::EmptyQuery);
     }
-    let mut fused = fuse(&rankings(db, text, request.vector, &request.filter).await?);
+    let Found { lists, support } = find(db, text, request.vector, &request.filter).await?;
+    let mut fused = fuse(&lists);
     fused.truncate(request.limit.clamp(1, MAX_LIMIT));
 
     let ids: Vec<_> = fused.iter().map(|fused| fused.id).collect();
@@ -59,18 +62,19 @@ pub async fn search(db: &Db, request: SearchRequest) -> Result<Vec<Hit>, RecallE
         .into_iter()
         .filter_map(|fused| {
             let at = lines.iter().position(|line| line.id == fused.id)?;
-            Some(Hit { line: lines.swap_remove(at), fused })
+            let support = *support.get(&fused.id)?;
+            Some(Hit { line: lines.swap_remove(at), fused, support })
         })
         .collect())
 }
 
-/// The rankings that [`search`] fuses, each best first.
-pub async fn rankings(
-    db: &Db,
-    text: &str,
-    vector: Option<QueryVector>,
-    filter: &Filter,
-) -> Result<Vec<RankedList>, RecallError> {
+/// The rankings to be fused, and what speaks for each document in them.
+struct Found {
+    lists: Vec<RankedList>,
+    support: HashMap<DocumentId, Support>,
+}
+
+async fn find(db: &Db, text: &str, vector: Option<QueryVector>, filter: &Filter) -> Result<Found, RecallError> {
     let query = Query::parse(text);
     let meaning = vector.map(|vector| Meaning { vector: padded(vector.vector), model: vector.model });
     let mut connection = db.acquire().await?;
@@ -87,7 +91,9 @@ pub async fn rankings(
     let order = lookup::order(&mut connection, &seeds).await?;
     let around: BTreeSet<_> = seeds.into_iter().chain(order.documents()).collect();
     let around: Vec<_> = around.into_iter().collect();
-    let seen = lookup::seen(&mut connection, &around, &query, meaning.as_ref(), filter).await?;
+    let mut seen = lookup::seen(&mut connection, &around, &query, meaning.as_ref(), filter).await?;
+    let support = support::of_all(&seen, &order, &weights);
+    seen.values_mut().for_each(|document| document.fits &= support.contains_key(&document.id));
     let ranked = |name, weight, mut documents: Vec<DocumentId>| {
         documents.truncate(DEPTH);
         RankedList { name, weight, documents }
@@ -97,7 +103,7 @@ pub async fn rankings(
         lists.push(ranked("meaning", MEANING, nearby::by_meaning(&seen)));
         lists.push(ranked("meaning_nearby", MEANING_NEARBY, nearby::by_meaning_nearby(&seen, &order)));
     }
-    Ok(lists)
+    Ok(Found { lists, support })
 }
 
 fn weights(statistics: &Statistics) -> Weights {

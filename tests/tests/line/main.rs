@@ -19,6 +19,7 @@ mod migrations;
 mod observations;
 mod project_choices;
 mod projects;
+mod recall_set;
 mod recordings;
 mod redaction;
 mod room;
