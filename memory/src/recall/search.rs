@@ -100,7 +100,7 @@ pub async fn rankings(
     Ok(lists)
 }
 
-fn weights(statistics: &Statistics) -> Weights {
+pub(super) fn weights(statistics: &Statistics) -> Weights {
     Weights {
         terms: statistics
             .terms
