@@ -22,8 +22,9 @@ pub struct Call {
     pub error: Option<String>,
     /// The prompt that it served.
     pub prompt: Option<String>,
+    /// Where it was made.
+    pub working_folder: Option<String>,
     pub(super) session_row: i64,
-    pub(super) working_folder: Option<String>,
     pub(super) root: Option<String>,
 }
 
@@ -47,7 +48,11 @@ pub(super) enum Inputs {
 }
 
 /// Calls by the rows of their ids, in no order; one that is gone is left out.
-pub(super) async fn read(connection: &mut PgConnection, rows: &[i64], inputs: Inputs) -> Result<Vec<Call>, RecallError> {
+pub(super) async fn read(
+    connection: &mut PgConnection,
+    rows: &[i64],
+    inputs: Inputs,
+) -> Result<Vec<Call>, RecallError> {
     if rows.is_empty() {
         return Ok(Vec::new());
     }

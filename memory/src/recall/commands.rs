@@ -5,31 +5,30 @@
 use serde_json::Value;
 
 /// Programs of which the next word says what they do.
-const WITH_SUBCOMMANDS: [&str; 43] = [
-    "apt", "apt-get", "aws", "az", "brew", "bun", "bundle", "cargo", "composer", "conda", "dart", "deno", "docker",
-    "docker-compose", "dotnet", "flutter", "gcloud", "gh", "git", "go", "gradle", "gradlew", "helm", "just", "kubectl", "make",
-    "mix", "mvn", "nix", "npm", "npx", "php", "pip", "pnpm", "podman", "poetry", "rails", "rake", "rustup", "systemctl",
-    "terraform", "uv", "yarn",
-];
+const WITH_SUBCOMMANDS: &str = "\
+    apt apt-get aws az brew bun bundle cargo composer conda dart deno docker docker-compose dotnet flutter gcloud gh \
+    git go gradle gradlew helm just kubectl make mix mvn nix npm npx php pip pnpm podman poetry rails rake rustup \
+    systemctl terraform uv yarn";
 /// Subcommands that only lead to the word that says what is done.
-const LEADING: [&str; 6] = ["run", "exec", "compose", "xtask", "x", "tool"];
+const LEADING: &str = "run exec compose xtask x tool";
 /// Programs of which the script says what they do.
-const INTERPRETERS: [&str; 8] = ["python", "node", "ruby", "perl", "bash", "sh", "zsh", "tsx"];
+const INTERPRETERS: &str = "python node ruby perl bash sh zsh tsx";
 /// What runs another program.
-const WRAPPERS: [&str; 9] = ["sudo", "time", "nohup", "env", "command", "exec", "timeout", "nice", "stdbuf"];
+const WRAPPERS: &str = "sudo time nohup env command exec timeout nice stdbuf";
 /// What prepares or announces, and does nothing itself.
-const PREPARING: [&str; 15] = [
-    "cd", "echo", "export", "set", "true", "false", "sleep", "pwd", "source", ".", "printf", "wait", "pushd", "popd", ":",
-];
+const PREPARING: &str = "cd echo export set true false sleep pwd source . printf wait pushd popd :";
 /// What only looks.
-const LOOKING: [&str; 30] = [
-    "ls", "cat", "head", "tail", "less", "more", "grep", "egrep", "rg", "find", "fd", "wc", "which", "file", "stat", "tree", "du",
-    "df", "ps", "env", "whoami", "date", "sort", "uniq", "cut", "awk", "sed", "jq", "diff", "nl",
-];
+const LOOKING: &str = "\
+    ls cat head tail less more grep egrep rg find fd wc which file stat tree du df ps env whoami date sort uniq cut \
+    awk sed jq diff nl";
 const LOOKING_WITH_GIT: [&str; 8] =
     ["git status", "git log", "git diff", "git show", "git branch", "git blame", "git grep", "git ls-files"];
 /// What changes, moves or removes the files that it names.
-const EDITING: [&str; 9] = ["tee", "mv", "rm", "cp", "touch", "patch", "truncate", "install", "ln"];
+const EDITING: &str = "tee mv rm cp touch patch truncate install ln";
+
+fn is_in(words: &str, word: &str) -> bool {
+    words.split(' ').any(|known| known == word)
+}
 
 /// One program with its arguments.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -111,7 +110,7 @@ impl Step {
             let is_assignment = first.split_once('=').is_some_and(|(name, _)| {
                 !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
             });
-            let is_wrapper = WRAPPERS.contains(&first.as_str()) && !rest.is_empty();
+            let is_wrapper = is_in(WRAPPERS, first) && !rest.is_empty();
             if !is_assignment && !is_wrapper {
                 break;
             }
@@ -138,7 +137,7 @@ impl Step {
         let name = self.name()?;
         let mut program = name.to_owned();
         let mut rest = self.working_words()[1..].iter().map(String::as_str).peekable();
-        if INTERPRETERS.contains(&name) {
+        if is_in(INTERPRETERS, name) {
             while let Some(word) = rest.next() {
                 if word == "-m" || !word.starts_with('-') {
                     let what = if word == "-m" { rest.next()? } else { word };
@@ -149,7 +148,7 @@ impl Step {
             }
             return Some(program);
         }
-        if !WITH_SUBCOMMANDS.contains(&name) {
+        if !is_in(WITH_SUBCOMMANDS, name) {
             return Some(program);
         }
         while let Some(word) = rest.next() {
@@ -162,7 +161,7 @@ impl Step {
             }
             program.push(' ');
             program.push_str(word);
-            if !LEADING.contains(&word) {
+            if !is_in(LEADING, word) {
                 break;
             }
         }
@@ -170,11 +169,11 @@ impl Step {
     }
 
     fn prepares(&self) -> bool {
-        self.name().is_none_or(|name| PREPARING.contains(&name)) && self.edited().is_empty()
+        self.name().is_none_or(|name| is_in(PREPARING, name)) && self.edited().is_empty()
     }
 
     fn looks(&self) -> bool {
-        let is_known = |name: &str| LOOKING.contains(&name);
+        let is_known = |name: &str| is_in(LOOKING, name);
         let with_git = || self.program().is_some_and(|program| LOOKING_WITH_GIT.contains(&program.as_str()));
         self.edited().is_empty() && (self.name().is_some_and(is_known) || with_git())
     }
@@ -192,12 +191,13 @@ impl Step {
             self.working_words().iter().any(|word| short(&word) || word.starts_with("--in-place"))
         };
         let mut edited: Vec<&str> = match self.name() {
-            Some(name) if EDITING.contains(&name) => named().collect(),
+            Some(name) if is_in(EDITING, name) => named().collect(),
             // The first word is the script.
             Some("sed" | "perl") if in_place() => named().skip(1).collect(),
-            Some("git") if self.program().is_some_and(|program| {
-                ["git checkout", "git restore", "git rm", "git mv", "git apply"].contains(&program.as_str())
-            }) =>
+            Some("git")
+                if self.program().is_some_and(|program| {
+                    ["git checkout", "git restore", "git rm", "git mv", "git apply"].contains(&program.as_str())
+                }) =>
             {
                 named().skip(1).collect()
             }
@@ -219,12 +219,11 @@ pub(super) fn steps(command: &str) -> Vec<Step> {
     while let Some((at, c)) = rest.next() {
         match (reader.quote, c) {
             (Some(quote), _) if c == quote => reader.quote = None,
-            (Some('"'), '\\') | (None, '\\') => {
+            (Some('"') | None, '\\') => {
                 if let Some((_, escaped)) = rest.next().filter(|(_, escaped)| *escaped != '\n') {
                     reader.push(at, escaped);
                 }
             }
-            (Some(_), _) => reader.push(at, c),
             (None, '\'' | '"') => {
                 reader.quote = Some(c);
                 reader.begin(at);
@@ -247,7 +246,8 @@ pub(super) fn steps(command: &str) -> Vec<Step> {
             (None, '\n') => {
                 reader.end_step(at);
                 for terminator in std::mem::take(&mut reader.here_documents) {
-                    let end = end_of_here_document(command, rest.peek().map_or(command.len(), |(at, _)| *at), &terminator);
+                    let end =
+                        end_of_here_document(command, rest.peek().map_or(command.len(), |(at, _)| *at), &terminator);
                     while rest.next_if(|(at, _)| *at < end).is_some() {}
                 }
             }
@@ -261,7 +261,7 @@ pub(super) fn steps(command: &str) -> Vec<Step> {
             }
             (None, '(' | ')' | '{' | '}' | '`') if reader.word.is_none() => {}
             (None, _) if c.is_whitespace() => reader.end_word(),
-            (None, _) => reader.push(at, c),
+            (Some(_) | None, _) => reader.push(at, c),
         }
     }
     reader.end_step(command.len());
@@ -315,7 +315,8 @@ impl Reader {
         if std::mem::take(&mut self.is_terminator_next) {
             return;
         }
-        let words = if std::mem::take(&mut self.is_redirecting) { &mut self.step.redirected_to } else { &mut self.step.words };
+        let words =
+            if std::mem::take(&mut self.is_redirecting) { &mut self.step.redirected_to } else { &mut self.step.words };
         words.push(word);
     }
 
@@ -389,7 +390,10 @@ mod tests {
     #[test]
     fn knows_what_a_command_changes() {
         let edited = |command: &str| -> Vec<String> {
-            steps(command).iter().flat_map(|step| step.edited().into_iter().map(str::to_owned).collect::<Vec<_>>()).collect()
+            steps(command)
+                .iter()
+                .flat_map(|step| step.edited().into_iter().map(str::to_owned).collect::<Vec<_>>())
+                .collect()
         };
         assert_eq!(edited("sed -i 's/5432/0/' tests/db.rs"), ["tests/db.rs"]);
         assert_eq!(edited("cat > a.txt <<'EOF'\nrm -rf nothing > b\nEOF\necho x >> c.txt"), ["a.txt", "c.txt"]);

@@ -2,9 +2,9 @@
 
 use std::cmp::Reverse;
 
+use super::RecallError;
 use super::calls::{self, Call, Inputs};
 use super::touches::{EDITING_TOOLS, Touch, WantedPath, touches};
-use super::RecallError;
 use crate::analyze;
 use crate::ids::ProjectId;
 use crate::store::Db;

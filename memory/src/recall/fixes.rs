@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use super::bm25::Counts;
@@ -72,7 +73,8 @@ pub async fn find_fix(
     let failures = failures(&mut connection, lists).await?;
     let following = following(&mut connection, &failures).await?;
 
-    let mut fixes: Vec<_> = failures.into_iter().map(|(failed, score)| followed_up(failed, score, &following)).collect();
+    let mut fixes: Vec<_> =
+        failures.into_iter().map(|(failed, score)| followed_up(failed, score, &following)).collect();
     fixes.sort_by(|one, two| two.0.total_cmp(&one.0));
     let mut fixes = collapsed(fixes.into_iter().map(|(_, fix)| fix));
     fixes.truncate(limit);
@@ -142,11 +144,11 @@ async fn failures(connection: &mut PgConnection, mut lists: Vec<RankedList>) -> 
     Ok(fused.into_iter().filter_map(|fused| Some((calls.remove(&fused.id)?, fused.score))).collect())
 }
 
-/// The calls of the same tool after each failure, by session, in their order.
-async fn following(
-    connection: &mut PgConnection,
-    failures: &[(Call, f64)],
-) -> Result<HashMap<i64, BTreeMap<(chrono::DateTime<chrono::Utc>, i64), Call>>, RecallError> {
+/// Calls by session, in their order.
+type Following = HashMap<i64, BTreeMap<(DateTime<Utc>, i64), Call>>;
+
+/// The calls of the same tool after each failure.
+async fn following(connection: &mut PgConnection, failures: &[(Call, f64)]) -> Result<Following, RecallError> {
     let rows: Vec<_> = failures.iter().map(|(call, _)| call.line.id.row).collect();
     let ids = sqlx::query_scalar!(
         r#"select distinct later.id as "id!"
@@ -162,23 +164,22 @@ async fn following(
     )
     .fetch_all(&mut *connection)
     .await?;
-    let mut following: HashMap<_, BTreeMap<_, _>> = HashMap::new();
+    let mut following = Following::new();
     for call in calls::read(connection, &ids, Inputs::WithoutTexts).await? {
         following.entry(call.session_row).or_default().insert(call.place(), call);
     }
     Ok(following)
 }
 
-type Following = HashMap<i64, BTreeMap<(chrono::DateTime<chrono::Utc>, i64), Call>>;
-
 /// A failure with what worked after it, and its score.
 fn followed_up(failed: Call, score: f64, following: &Following) -> (f64, Fix) {
     use std::ops::Bound::{Excluded, Unbounded};
     let mut attempts = 1;
     let mut worked = None;
-    let later = following.get(&failed.session_row).into_iter().flat_map(|calls| {
-        calls.range((Excluded(failed.place()), Unbounded)).map(|(_, call)| call)
-    });
+    let later = following
+        .get(&failed.session_row)
+        .into_iter()
+        .flat_map(|calls| calls.range((Excluded(failed.place()), Unbounded)).map(|(_, call)| call));
     for call in later.filter(|call| is_like(&failed, call)) {
         if !call.failed() {
             worked = Some(call.clone());
@@ -239,16 +240,15 @@ fn tells_the_same(one: &Fix, other: &Fix) -> bool {
 
 /// What a call did, wherever it was run.
 fn what(call: &Call) -> String {
-    commands::command_of(&call.input).map_or_else(|| call.line.headline.clone(), |command| commands::normalised(&command))
+    commands::command_of(&call.input)
+        .map_or_else(|| call.line.headline.clone(), |command| commands::normalised(&command))
 }
 
 /// Adds what was changed and run between each failure and what worked.
 async fn tell_steps(connection: &mut PgConnection, fixes: &mut [Fix]) -> Result<(), RecallError> {
     const MOST: i64 = 80;
-    let pairs: Vec<_> = fixes
-        .iter()
-        .filter_map(|fix| Some((fix.failed.line.id.row, fix.worked.as_ref()?.line.id.row)))
-        .collect();
+    let pairs: Vec<_> =
+        fixes.iter().filter_map(|fix| Some((fix.failed.line.id.row, fix.worked.as_ref()?.line.id.row))).collect();
     let (failed, worked): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
     let rows = sqlx::query!(
         r#"select failed.id as failed_id, step.id as "id!"
@@ -354,7 +354,8 @@ mod tests {
     #[test]
     fn takes_an_edit_of_the_same_file_for_another_attempt() {
         let edit = |row, path: &str| call(row, 1, "Edit", json!({ "file_path": path }));
-        let (_, fix) = followed_up(failed(edit(1, "/w/a.rs")), 1.0, &session(vec![edit(2, "/w/b.rs"), edit(3, "/w/a.rs")]));
+        let (_, fix) =
+            followed_up(failed(edit(1, "/w/a.rs")), 1.0, &session(vec![edit(2, "/w/b.rs"), edit(3, "/w/a.rs")]));
         assert_eq!(fix.worked.map(|call| call.line.id.row), Some(3));
     }
 

@@ -42,8 +42,7 @@ pub async fn how(
     if text.is_empty() {
         return Err(RecallError::EmptyQuery);
     }
-    let filter =
-        Filter { projects, kinds: vec![DocumentKind::Prompt, DocumentKind::Call], ..Filter::default() };
+    let filter = Filter { projects, kinds: vec![DocumentKind::Prompt, DocumentKind::Call], ..Filter::default() };
     let found: Vec<_> = fuse(&rankings(db, text, vector, &filter).await?).into_iter().map(|fused| fused.id).collect();
     let mut connection = db.acquire().await?;
     let (prompts, own): (Vec<_>, Vec<_>) = found.into_iter().partition(|id| id.kind == DocumentKind::Prompt);

@@ -8,7 +8,17 @@ use super::commands::{self, command_of};
 pub(super) const EDITING_TOOLS: &str = "edit|write|patch|replace|create|insert|delete|rename|move";
 /// Members of an input that hold a file's text: what is said there is not touched.
 pub(super) const TEXTS: [&str; 12] = [
-    "content", "contents", "new_string", "old_string", "new_str", "old_str", "new_source", "file_text", "edits", "code", "diff",
+    "content",
+    "contents",
+    "new_string",
+    "old_string",
+    "new_str",
+    "old_str",
+    "new_source",
+    "file_text",
+    "edits",
+    "code",
+    "diff",
     "instructions",
 ];
 /// The lines by which a patch says what it changes.
@@ -49,11 +59,10 @@ pub(super) fn touches(tool_name: &str, input: &Value) -> Vec<(String, Touch)> {
     let is_view = input.get("command").and_then(Value::as_str) == Some("view");
     let touch = if is_editing_tool(tool_name) && !is_view { Touch::Edited } else { Touch::Read };
     if let Value::Object(members) = input {
-        for (name, value) in members.iter().filter(|(name, _)| names_files(name)) {
+        for value in members.iter().filter(|(name, _)| names_files(name)).map(|(_, value)| value) {
             let mut paths = Vec::new();
             push_texts(&mut paths, value);
             found.extend(paths.into_iter().map(|path| (path, touch)));
-            debug_assert!(!TEXTS.contains(&name.as_str()));
         }
     }
     found

@@ -45,7 +45,8 @@ pub use forget::{forget, forgettable};
 pub use imports::{ImportedNote, NoteKind, import_note};
 pub use journal::{ProjectCache, READ_TRANSCRIPT, Recorded, commit, record};
 pub use observations::{
-    ChangedObservation, NewObservation, SavedObservation, Source, save as save_observation, supersede as supersede_observation,
+    ChangedObservation, NewObservation, SavedObservation, Source, save as save_observation,
+    supersede as supersede_observation,
 };
 pub use project_choices::{SplitBy, SplitProject, alias_project, split_project};
 pub use project_list::{ProjectMerge, ProjectOverview, list_project_merges, list_projects};
