@@ -5,7 +5,7 @@
 //! `nearby` ranks documents with what stood around them, `fuse` makes one list of all.
 //!
 //! Questions about code stand on it: `file_history` who touched a file, `fixes` what worked after a failure, `how` which commands
-//! worked for a goal. `commands` and `touches` read what calls ran and which files they named, `calls` reads the calls themselves.
+//! worked for a goal. `shell`, `commands` and `touches` read what calls ran and which files they named, `calls` reads the calls themselves.
 
 mod bm25;
 mod calls;
@@ -19,6 +19,7 @@ mod lookup;
 mod nearby;
 mod plan;
 mod search;
+mod shell;
 mod timeline;
 mod touches;
 

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::commands::{self, command_of};
+use super::commands::command_of;
+use super::shell::steps;
 
 /// What in a tool's name tells that it writes; the form is Postgres' and serves both sides.
 pub(super) const EDITING_TOOLS: &str = "edit|write|patch|replace|create|insert|delete|rename|move";
@@ -47,7 +48,7 @@ impl Touch {
 pub(super) fn touches(tool_name: &str, input: &Value) -> Vec<(String, Touch)> {
     let mut found: Vec<_> = patched(input).into_iter().map(|path| (path, Touch::Edited)).collect();
     if let Some(command) = command_of(input) {
-        for step in commands::steps(&command) {
+        for step in steps(&command) {
             let edited = step.edited();
             let named = if step.only_reads() { Touch::Read } else { Touch::Ran };
             found.extend(edited.iter().map(|path| ((*path).to_owned(), Touch::Edited)));
