@@ -115,7 +115,9 @@ async fn withholds_what_a_file_lost_and_cuts_what_is_too_long() -> Result<()> {
     };
     stack.post_bare(&session.calls(long).1).await?;
     let found = ask(&stack, "search", &json!({"query": "walrus", "max_tokens": 300})).await?;
-    let id = found["hits"][0]["id"].as_str().context("a hit")?;
+    assert!(found["shown"].as_u64() >= Some(1), "however little there is, the best hit is shown: {found:#}");
+    let history = ask(&stack, "file_history", &json!({"path": "widgets/a.txt"})).await?;
+    let id = history["touches"][0]["id"].as_str().context("the call that wrote it")?;
     let url = stack.url(&format!("/api/observations/{id}?max_tokens=500"));
     let shown: Value = stack.client().get(url).bearer_auth(stack.token()).send().await?.json().await?;
     let call = &shown["observations"][0];
