@@ -14,7 +14,12 @@ pub enum Question {
     Search,
     Timeline,
     GetObservations,
+    FileHistory,
+    FindFix,
+    How,
     SaveMemory,
+    UpdateMemory,
+    Forget,
 }
 
 /// Why there is no reply.
@@ -32,7 +37,12 @@ impl Tools {
             Question::Search => json(self.search(of(arguments)).await),
             Question::Timeline => json(self.timeline(of(arguments)).await),
             Question::GetObservations => json(self.get_observations(of(arguments)).await),
+            Question::FileHistory => json(self.file_history(of(arguments)).await),
+            Question::FindFix => json(self.find_fix(of(arguments)).await),
+            Question::How => json(self.how(of(arguments)).await),
             Question::SaveMemory => json(self.save_memory(of(arguments)).await),
+            Question::UpdateMemory => json(self.update_memory(of(arguments)).await),
+            Question::Forget => json(self.forget(of(arguments)).await),
         };
         reply.map_err(|error| {
             error.log();

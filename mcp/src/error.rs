@@ -70,10 +70,11 @@ impl ToolError {
             | Self::Value { .. }
             | Self::Request { .. }
             | Self::Recall(RecallError::EmptyQuery)
-            | Self::Store(StoreError::Empty { .. } | StoreError::AmbiguousProject { .. }) => Fault::Asker,
-            Self::Recall(RecallError::UnknownDocument(_)) | Self::Store(StoreError::UnknownProject { .. }) => {
-                Fault::Absent
-            }
+            | Self::Store(
+                StoreError::Empty { .. } | StoreError::AmbiguousProject { .. } | StoreError::Superseded { .. },
+            ) => Fault::Asker,
+            Self::Recall(RecallError::UnknownDocument(_))
+            | Self::Store(StoreError::UnknownProject { .. } | StoreError::UnknownNote(_)) => Fault::Absent,
             Self::NotInstalled(_) | Self::Connect(_) | Self::Away(_) | Self::Deadline { .. } => Fault::Database,
             Self::Home(_) | Self::Store(_) | Self::Recall(_) => Fault::Ours,
         }
@@ -86,7 +87,9 @@ impl ToolError {
             Self::NotInstalled(_) => "tell the user to run `cargo xtask up` in agent-memory's folder",
             Self::Home(_) => "tell the user to run `cargo xtask doctor`",
             Self::Connect(error) => error.hint(),
-            Self::Recall(RecallError::EmptyQuery) => "say what to look for in `query`",
+            Self::Recall(RecallError::EmptyQuery) => {
+                "say what to look for: a text with at least one word, or for `file_history` a path that names a file"
+            }
             Self::Recall(RecallError::UnknownDocument(_)) => {
                 "take ids from the result of `search` or `timeline`, and ask for the others without this one"
             }
@@ -129,6 +132,8 @@ fn store_hint(error: &StoreError) -> &'static str {
             "leave `project` out to search all projects (each hit names its own), or give the repository's name, remote or folder"
         }
         StoreError::AmbiguousProject { .. } => "name the project by its remote or its folder",
+        StoreError::UnknownNote(_) => "take the note's id from `search` or from `save_memory`",
+        StoreError::Superseded { .. } => "update the note that took its place; `get_observations` gives both",
         StoreError::Empty { .. } => "give it a text: what is inside <private> is never kept",
         StoreError::Database(database) => {
             #[allow(

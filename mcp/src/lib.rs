@@ -5,6 +5,7 @@
 
 mod arguments;
 mod ask;
+mod budget;
 mod database;
 mod dates;
 mod error;

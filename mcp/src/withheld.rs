@@ -12,7 +12,9 @@ const WITHHELD: &str = "(left out: this text held a secret, which was never stor
 /// The input of a call, without file texts in which something was taken out. Commands and other members stay: there the
 /// placeholder says what to fill in.
 pub(crate) fn without_cleaned_files(mut input: Value) -> Value {
+    withhold_patch(&mut input);
     if let Value::Object(members) = &mut input {
+        members.values_mut().for_each(withhold_patch);
         for name in FILE_TEXTS {
             if let Some(text) = members.get_mut(name).filter(|text| holds_placeholder(text)) {
                 *text = WITHHELD.into();
@@ -20,6 +22,13 @@ pub(crate) fn without_cleaned_files(mut input: Value) -> Value {
         }
     }
     input
+}
+
+/// A patch is a file's text whatever the member is called.
+fn withhold_patch(value: &mut Value) {
+    if value.as_str().is_some_and(|text| text.contains("*** Begin Patch") && redact::is_cleaned(text)) {
+        *value = WITHHELD.into();
+    }
 }
 
 fn holds_placeholder(value: &Value) -> bool {
@@ -46,6 +55,8 @@ mod tests {
         let shown =
             without_cleaned_files(json!({"file_path": "/w/.env", "edits": [{"old_string": "a", "new_string": text}]}));
         assert_eq!(shown["edits"], WITHHELD);
+        let patch = format!("*** Begin Patch\n*** Update File: .env\n+{text}\n*** End Patch");
+        assert_eq!(without_cleaned_files(json!({ "command": patch }))["command"], WITHHELD);
     }
 
     #[test]

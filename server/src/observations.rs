@@ -1,7 +1,7 @@
 //! Recall over plain HTTP: the MCP tools' arguments as a JSON body, their replies as the answer.
 
-use axum::extract::rejection::JsonRejection;
-use axum::extract::{Path, State};
+use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -18,6 +18,11 @@ pub(crate) fn routes(tools: Tools) -> Router<App> {
         .route("/api/observations", post(save))
         .route("/api/observations/search", post(search))
         .route("/api/observations/timeline", post(timeline))
+        .route("/api/observations/file_history", post(file_history))
+        .route("/api/observations/find_fix", post(find_fix))
+        .route("/api/observations/how", post(how))
+        .route("/api/observations/update", post(update))
+        .route("/api/observations/forget", post(forget))
         .route("/api/observations/{ids}", get(details))
         .with_state(tools)
 }
@@ -34,10 +39,35 @@ async fn timeline(State(tools): State<Tools>, arguments: Arguments) -> Result<Js
     ask(&tools, Question::Timeline, whole(arguments)?).await
 }
 
-/// The ids stand in the path, separated by commas.
-async fn details(State(tools): State<Tools>, Path(ids): Path<String>) -> Result<Json<Value>, ApiError> {
+async fn file_history(State(tools): State<Tools>, arguments: Arguments) -> Result<Json<Value>, ApiError> {
+    ask(&tools, Question::FileHistory, whole(arguments)?).await
+}
+
+async fn find_fix(State(tools): State<Tools>, arguments: Arguments) -> Result<Json<Value>, ApiError> {
+    ask(&tools, Question::FindFix, whole(arguments)?).await
+}
+
+async fn how(State(tools): State<Tools>, arguments: Arguments) -> Result<Json<Value>, ApiError> {
+    ask(&tools, Question::How, whole(arguments)?).await
+}
+
+async fn update(State(tools): State<Tools>, arguments: Arguments) -> Result<Json<Value>, ApiError> {
+    ask(&tools, Question::UpdateMemory, whole(arguments)?).await
+}
+
+async fn forget(State(tools): State<Tools>, arguments: Arguments) -> Result<Json<Value>, ApiError> {
+    ask(&tools, Question::Forget, whole(arguments)?).await
+}
+
+/// The ids stand in the path, separated by commas; the other arguments behind the question mark.
+async fn details(
+    State(tools): State<Tools>,
+    Path(ids): Path<String>,
+    arguments: Result<Query<Map<String, Value>>, QueryRejection>,
+) -> Result<Json<Value>, ApiError> {
+    let Query(mut arguments) = arguments.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
     let ids: Vec<&str> = ids.split(',').map(str::trim).filter(|id| !id.is_empty()).collect();
-    let arguments = Map::from_iter([("ids".to_owned(), json!(ids))]);
+    arguments.insert("ids".to_owned(), json!(ids));
     ask(&tools, Question::GetObservations, arguments).await
 }
 

@@ -35,6 +35,34 @@ impl JsonSchema for Count {
     }
 }
 
+/// Yes or no, or the text of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Flag(pub(super) bool);
+
+impl<'de> Deserialize<'de> for Flag {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        let flag = match &value {
+            Value::Bool(flag) => Some(*flag),
+            Value::String(text) => text.trim().to_lowercase().parse().ok(),
+            _ => None,
+        };
+        flag.map(Self).ok_or_else(|| D::Error::custom(format_args!("expected true or false, got {}", Short(&value))))
+    }
+}
+
+impl JsonSchema for Flag {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Flag".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "boolean" })
+    }
+}
+
 /// A list of short texts: a JSON list, one text, several with commas, numbers, or a JSON list inside a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Words(pub(super) Vec<String>);

@@ -3,6 +3,8 @@
 //! Names are those of the Python agent-memory and of claude-mem, so that habits and prompts carry over. `lenient` holds the
 //! single values; here they become what `memory` takes, or an error that says what would have been right.
 
+mod code;
+mod keeping;
 mod lenient;
 
 use std::any::Any;
@@ -22,6 +24,8 @@ use serde_json::Value;
 
 use crate::dates::{self, Bound};
 use crate::error::ToolError;
+pub(crate) use code::{FileHistoryArguments, FindFixArguments, HowArguments};
+pub(crate) use keeping::{Doomed, ForgetArguments, UpdateMemoryArguments};
 use lenient::{Count, Words};
 
 /// As many records as a model's window bears, and far more than one question needs.
@@ -29,6 +33,9 @@ const MAX_IDS: usize = 50;
 const DEFAULT_LIMIT: usize = 10;
 const DEFAULT_DEPTH: usize = 5;
 const MAX_DEPTH: usize = 50;
+const DEFAULT_MAX_TOKENS: usize = 6_000;
+/// Less is no answer, and more is no answer either.
+const MAX_TOKENS: std::ops::RangeInclusive<usize> = 200..=100_000;
 
 /// A tool's arguments, or why they cannot be used: an error that the model sees and can mend, not one of the protocol.
 pub(crate) struct Arguments<T>(pub(crate) Result<T, ToolError>);
@@ -72,6 +79,8 @@ pub(crate) struct SearchArguments {
     /// Only up to this moment; a date means the end of that day.
     #[serde(rename = "dateEnd")]
     date_end: Option<String>,
+    /// How long the reply may be, in tokens, 200 to 100000; 6000 if left out. Hits beyond it are left out.
+    max_tokens: Option<Count>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -97,6 +106,8 @@ pub(crate) struct GetObservationsArguments {
     /// Ids from `search` or `timeline`, such as `["call-345", "prompt-12", "note-7"]`; at most 50.
     #[schemars(schema_with = "lenient::ids_schema")]
     ids: Words,
+    /// How long the reply may be, in tokens, 200 to 100000; 6000 if left out. Longer texts keep head and tail.
+    max_tokens: Option<Count>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -148,6 +159,10 @@ impl SearchArguments {
         in_range("limit", self.limit, DEFAULT_LIMIT, 1..=MAX_LIMIT, "give a `limit` from 1 to 100")
     }
 
+    pub(crate) fn max_tokens(&self) -> Result<usize, ToolError> {
+        max_tokens(self.max_tokens)
+    }
+
     pub(crate) fn period(&self) -> Result<Period, ToolError> {
         let from = moment("dateStart", self.date_start.as_deref(), Bound::StartOfDay)?;
         let until = moment("dateEnd", self.date_end.as_deref(), Bound::EndOfDay)?;
@@ -187,25 +202,37 @@ impl TimelineArguments {
 }
 
 impl GetObservationsArguments {
-    /// The ids, each once, in the order they were given.
     pub(crate) fn ids(&self) -> Result<Vec<DocumentId>, ToolError> {
-        let mut ids = Vec::new();
-        for text in &self.ids.0 {
-            let id = document_id(text).ok_or_else(|| {
-                wrong("ids", text, "ids look like `prompt-12`, `call-345` or `note-7`; `search` returns them")
-            })?;
-            if !ids.contains(&id) {
-                ids.push(id);
-            }
-        }
-        if ids.is_empty() || ids.len() > MAX_IDS {
-            return Err(ToolError::Request {
-                problem: "`ids` must hold 1 to 50 ids",
-                hint: "take the most promising ones from `search` and ask for the others in a second call",
-            });
-        }
-        Ok(ids)
+        ids(&self.ids)
     }
+
+    pub(crate) fn max_tokens(&self) -> Result<usize, ToolError> {
+        max_tokens(self.max_tokens)
+    }
+}
+
+/// The ids, each once, in the order they were given.
+fn ids(words: &Words) -> Result<Vec<DocumentId>, ToolError> {
+    let mut ids = Vec::new();
+    for text in &words.0 {
+        let id = document_id(text).ok_or_else(|| {
+            wrong("ids", text, "ids look like `prompt-12`, `call-345` or `note-7`; `search` returns them")
+        })?;
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    if ids.is_empty() || ids.len() > MAX_IDS {
+        return Err(ToolError::Request {
+            problem: "`ids` must hold 1 to 50 ids",
+            hint: "take the most promising ones from `search` and ask for the others in a second call",
+        });
+    }
+    Ok(ids)
+}
+
+fn max_tokens(given: Option<Count>) -> Result<usize, ToolError> {
+    in_range("max_tokens", given, DEFAULT_MAX_TOKENS, MAX_TOKENS, "give `max_tokens` from 200 to 100000")
 }
 
 /// An argument that is given: models fill what they leave out with an empty text.

@@ -105,3 +105,37 @@ fn takes_an_id_a_number_or_a_moment_as_anchor() {
         assert!(around(wrong.clone()).is_err(), "{wrong}");
     }
 }
+
+#[test]
+fn removes_by_ids_alone_and_only_when_told_to() {
+    let doomed = |arguments| parsed::<ForgetArguments>(arguments).and_then(|arguments| arguments.doomed());
+    let call = || vec!["call-3".parse().unwrap()];
+    assert_eq!(doomed(json!({"ids": ["call-3"]})).unwrap(), Doomed::Shown(call()));
+    assert_eq!(doomed(json!({"id": "call-3", "dry_run": "true"})).unwrap(), Doomed::Shown(call()));
+    assert_eq!(doomed(json!({"ids": "call-3", "dry_run": "False"})).unwrap(), Doomed::Removed(call()));
+    assert_eq!(doomed(json!({"query": "x"})).unwrap(), Doomed::Found("x".to_owned()));
+    for wrong in [
+        json!({"query": "x", "dry_run": false}),
+        json!({"ids": ["call-3"], "query": "x"}),
+        json!({}),
+        json!({"ids": ["call-3"], "dry_run": "perhaps"}),
+    ] {
+        assert!(doomed(wrong.clone()).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn updates_notes_alone_and_something_of_them() {
+    let update = |arguments| parsed::<UpdateMemoryArguments>(arguments).unwrap();
+    assert_eq!(update(json!({"id": 7, "text": "x"})).note().unwrap(), 7);
+    assert_eq!(update(json!({"id": "note-7", "text": "x"})).note().unwrap(), 7);
+    assert!(update(json!({"id": "call-7", "text": "x"})).note().is_err());
+    assert!(update(json!({"id": "note-7", "text": " "})).changes().is_err());
+}
+
+#[test]
+fn takes_a_budget_within_its_bounds() {
+    assert_eq!(search(json!({"query": "x"})).max_tokens().unwrap(), 6_000);
+    assert_eq!(search(json!({"query": "x", "max_tokens": "500"})).max_tokens().unwrap(), 500);
+    assert!(search(json!({"query": "x", "max_tokens": 10})).max_tokens().is_err());
+}

@@ -40,7 +40,20 @@ async fn shakes_hands_and_lists_tools_without_a_session() {
 
     let answer: Value = post(&address, &tools_list()).send().await.unwrap().json().await.unwrap();
     let names: Vec<_> = answer["result"]["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
-    assert_eq!(names, ["get_observations", "save_memory", "search", "timeline"]);
+    assert_eq!(
+        names,
+        [
+            "file_history",
+            "find_fix",
+            "forget",
+            "get_observations",
+            "how",
+            "save_memory",
+            "search",
+            "timeline",
+            "update_memory"
+        ]
+    );
 }
 
 #[tokio::test]

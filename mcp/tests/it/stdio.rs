@@ -71,7 +71,15 @@ async fn answers_a_bad_argument_with_a_result_that_says_what_is_right() {
         ("timeline", json!({}), "neither `anchor` nor `query`"),
         ("timeline", json!({"anchor": "call-1", "depth_after": 51}), "from 0 to 50"),
         ("get_observations", json!({"ids": ["memory-1"]}), "ids look like"),
+        ("get_observations", json!({"ids": ["call-1"], "max_tokens": 5}), "from 200 to 100000"),
         ("save_memory", json!({"title": "x"}), "missing field `text`"),
+        ("file_history", json!({"path": "a.rs", "limit": 0}), "from 1 to 50"),
+        ("find_fix", json!({"error": " "}), "say what to look for"),
+        ("how", json!({}), "missing field `what`"),
+        ("forget", json!({"query": "x", "dry_run": false}), "`dry_run` true"),
+        ("forget", json!({}), "neither `ids` nor `query`"),
+        ("update_memory", json!({"id": "call-1", "text": "x"}), "such as `note-7`"),
+        ("update_memory", json!({"id": "note-1"}), "neither `text` nor `title`"),
     ] {
         let text = refusal(&client, tool, arguments).await;
         assert!(text.starts_with("error: ") && text.contains(expected) && text.contains("\nhint: "), "{tool}: {text}");
@@ -106,9 +114,14 @@ async fn says_in_time_that_the_database_is_down() {
         refusal(&client, "timeline", json!({"anchor": "2027-05-01"})),
         refusal(&client, "get_observations", json!({"ids": ["call-1"]})),
         refusal(&client, "save_memory", json!({"text": "x"})),
+        refusal(&client, "file_history", json!({"path": "a.rs"})),
+        refusal(&client, "find_fix", json!({"error": "x"})),
+        refusal(&client, "how", json!({"what": "x"})),
+        refusal(&client, "forget", json!({"ids": ["call-1"]})),
+        refusal(&client, "update_memory", json!({"id": "note-1", "text": "x"})),
     );
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
-    for text in [texts.0, texts.1, texts.2, texts.3] {
+    for text in [texts.0, texts.1, texts.2, texts.3, texts.4, texts.5, texts.6, texts.7, texts.8] {
         assert!(text.contains("not reachable") && text.contains("`cargo xtask status`"), "{text}");
     }
 }

@@ -28,6 +28,11 @@ pub fn prompt_text(prompt: Option<&str>, answer: Option<&str>) -> String {
     [prompt, answer].into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
+/// What every call matches whose text holds these words one after the other, as a `tsquery`. `None`: there is no word in it.
+pub(crate) fn in_a_row(text: &str) -> Option<String> {
+    query::phrase(text, &stems::Stems::of(text))
+}
+
 /// The text of a tool call: its tool, what it was asked, the error if it failed, and what it gave back.
 pub fn call_text(tool_name: &str, input: &Value, output: Option<&str>, error: Option<&str>) -> String {
     let mut leaves = String::new();
@@ -88,7 +93,21 @@ fn push_leaves(out: &mut String, value: &Value) {
             out.push_str(&value.to_string());
         }
         Value::Array(items) => items.iter().for_each(|item| push_leaves(out, item)),
-        Value::Object(members) => members.values().for_each(|member| push_leaves(out, member)),
+        // What names a thing comes before what it holds: the path of a long file is found too.
+        Value::Object(members) => {
+            let (long, short): (Vec<_>, Vec<_>) = members.values().partition(|member| is_long(member));
+            short.into_iter().chain(long).for_each(|member| push_leaves(out, member));
+        }
+    }
+}
+
+fn is_long(value: &Value) -> bool {
+    /// No path, name or pattern is longer.
+    const MAX_NAME_BYTES: usize = 1024;
+    match value {
+        Value::String(text) => text.len() > MAX_NAME_BYTES,
+        Value::Array(_) | Value::Object(_) => true,
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
@@ -104,6 +123,8 @@ mod tests {
         assert_eq!(text, "Bash\ncargo test 5\nok");
         let long = call_text("Write", &json!({"content": "x".repeat(100_000)}), Some("done"), Some("no space"));
         assert!(long.ends_with("\nno space\ndone") && long.len() < 32 * 1024);
+        let long = call_text("Write", &json!({"content": "x".repeat(100_000), "file_path": "/w/a.rs"}), None, None);
+        assert!(long.starts_with("Write\n/w/a.rs\nxxx"), "a long file is found by its path");
     }
 
     #[test]

@@ -89,7 +89,7 @@ fn weigh(forms: &Forms, word: usize, stems: &Stems, terms: &mut BTreeMap<String,
 }
 
 /// The words one after the other, as a `tsquery`. Stop words are not in the index; their places are.
-fn phrase(text: &str, stems: &Stems) -> Option<String> {
+pub(super) fn phrase(text: &str, stems: &Stems) -> Option<String> {
     let mut phrase = String::new();
     let mut last = 0;
     for word in words(text, stems) {

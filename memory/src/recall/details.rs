@@ -29,6 +29,8 @@ pub struct Details {
     pub duration_ms: Option<i64>,
     /// The length of the longest text that had to be cut, in bytes.
     pub truncated_at_bytes: Option<i64>,
+    /// The note that says it now.
+    pub superseded_by: Option<DocumentId>,
 }
 
 /// Reads documents in the order asked for; an unknown id is an error, so that nobody takes absence for emptiness.
@@ -139,7 +141,7 @@ async fn notes(connection: &mut PgConnection, rows: &[i64]) -> Result<Vec<Detail
     }
     let rows = sqlx::query!(
         r#"select note.id as "id!", note.title as "title!", note.body as "body!", note.occurred_at as "occurred_at!",
-                  project.name as "project?", session.agent as "agent?", session.external_id as "session?"
+                  note.superseded_by, project.name as "project?", session.agent as "agent?", session.external_id as "session?"
            from mem_observations note
            left join mem_projects project on project.id = note.project_id
            left join mem_sessions session on session.id = note.session_id
@@ -154,6 +156,7 @@ async fn notes(connection: &mut PgConnection, rows: &[i64]) -> Result<Vec<Detail
             agent: row.agent,
             session: row.session,
             text: Some(row.body),
+            superseded_by: row.superseded_by.map(|row| DocumentId { kind: DocumentKind::Note, row }),
             ..Details::of(Line {
                 id: DocumentId { kind: DocumentKind::Note, row: row.id },
                 occurred_at: row.occurred_at,
@@ -179,6 +182,7 @@ impl Details {
             error: None,
             duration_ms: None,
             truncated_at_bytes: None,
+            superseded_by: None,
         }
     }
 }

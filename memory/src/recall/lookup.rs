@@ -244,7 +244,7 @@ pub(super) async fn seen(
 }
 
 /// Each term as a `tsquery`.
-fn terms(query: &Query) -> Vec<String> {
+pub(super) fn terms(query: &Query) -> Vec<String> {
     query.terms.iter().map(|term| quoted(&term.lexeme)).collect()
 }
 

@@ -3,24 +3,39 @@
 //!
 //! A search in the order of its steps: `plan` chooses which words are looked up, `lookup` asks the index, `bm25` scores words,
 //! `nearby` ranks documents with what stood around them, `support` drops what nothing speaks for, `fuse` makes one list of all.
+//!
+//! Questions about code stand on it: `file_history` who touched a file, `fixes` what worked after a failure, `how` which commands
+//! worked for a goal. `shell`, `commands` and `touches` read what calls ran and which files they named, `calls` reads the calls themselves.
 
 mod bm25;
+mod calls;
+mod commands;
 mod details;
+mod file_history;
+mod fixes;
 mod fuse;
+mod how;
 mod lookup;
 mod nearby;
 mod plan;
 mod search;
+mod shell;
 mod support;
 mod timeline;
+mod touches;
 
 use chrono::{DateTime, Utc};
 
+pub use calls::Call;
 pub use details::{Details, details};
+pub use file_history::{FileHistoryRequest, FileTouch, file_history};
+pub use fixes::{Fix, Step, find_fix};
 pub use fuse::{Fused, RankedList, fuse};
+pub use how::{WorkingCommand, how};
 pub use search::{Hit, MAX_LIMIT, SearchRequest, search};
 pub use support::Support;
 pub use timeline::{Anchor, TimelineRequest, timeline};
+pub use touches::Touch;
 
 use crate::ids::{DocumentId, DocumentKind, ProjectId};
 use crate::store::StoreError;

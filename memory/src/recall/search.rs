@@ -74,6 +74,16 @@ struct Found {
     support: HashMap<DocumentId, Support>,
 }
 
+/// The rankings that [`search`] fuses, each best first.
+pub(super) async fn rankings(
+    db: &Db,
+    text: &str,
+    vector: Option<QueryVector>,
+    filter: &Filter,
+) -> Result<Vec<RankedList>, RecallError> {
+    Ok(find(db, text, vector, filter).await?.lists)
+}
+
 async fn find(db: &Db, text: &str, vector: Option<QueryVector>, filter: &Filter) -> Result<Found, RecallError> {
     let query = Query::parse(text);
     let meaning = vector.map(|vector| Meaning { vector: padded(vector.vector), model: vector.model });
@@ -106,7 +116,7 @@ async fn find(db: &Db, text: &str, vector: Option<QueryVector>, filter: &Filter)
     Ok(Found { lists, support })
 }
 
-fn weights(statistics: &Statistics) -> Weights {
+pub(super) fn weights(statistics: &Statistics) -> Weights {
     Weights {
         terms: statistics
             .terms

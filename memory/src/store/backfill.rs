@@ -141,6 +141,7 @@ pub async fn roll_back(db: &Db, run: BackfillRunId) -> Result<Option<RolledBack>
                  and not exists (select from mem_user_prompts where session_id = s.id)
                  and not exists (select from mem_tool_calls where session_id = s.id)
                  and not exists (select from mem_session_events where session_id = s.id)
+                 and not exists (select from mem_forgotten where session_id = s.id)
                returning id
            )
            select count(*) as "count!" from gone"#,

@@ -69,6 +69,44 @@ pub(super) async fn index(connection: &mut PgConnection, documents: Vec<(Entry, 
     Ok(())
 }
 
+/// Makes documents findable no more: their rows, the jobs that wait for them, and what only they are known to say.
+pub(super) async fn remove(connection: &mut PgConnection, ids: &[DocumentId]) -> Result<(), StoreError> {
+    /// A word that so many documents hold is nobody's own.
+    const RARE: i64 = 20;
+    let (kinds, rows): (Vec<_>, Vec<_>) = ids.iter().map(|id| (id.kind.as_str().to_owned(), id.row)).unzip();
+    let lexemes = sqlx::query_scalar!(
+        r#"with gone as (
+               delete from mem_search_index using unnest($1::text[], $2::bigint[]) as doomed (kind, id)
+               where document_kind = doomed.kind and document_id = doomed.id
+               returning lexemes
+           ), jobs as (
+               delete from mem_observation_queue
+               where kind = $3 and payload->>'document' in (
+                   select doomed.kind || '-' || doomed.id from unnest($1::text[], $2::bigint[]) as doomed (kind, id))
+           )
+           select distinct counted.lexeme
+           from gone cross join lateral unnest(tsvector_to_array(gone.lexemes)) as said (lexeme)
+           join mem_lexemes counted on counted.lexeme = said.lexeme
+           where counted.documents <= $4"#,
+        &kinds,
+        &rows,
+        EMBED_DOCUMENT,
+        RARE,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let queries: Vec<_> = lexemes.iter().map(|lexeme| analyze::quoted(lexeme)).collect();
+    sqlx::query!(
+        "delete from mem_lexemes using unnest($1::text[], $2::text[]) as said (word, query)
+         where lexeme = said.word and not exists (select from mem_search_index where lexemes @@ said.query::tsquery)",
+        &lexemes,
+        &queries,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 /// The lexemes of texts, made where that holds up nobody.
 pub(super) async fn analysed(texts: Vec<String>) -> Result<Vec<Lexemes>, StoreError> {
     let made = tokio::task::spawn_blocking(move || texts.iter().map(|text| Lexemes::of(text)).collect());

@@ -11,6 +11,7 @@ mod claude_mem;
 mod connect;
 mod diagnosis;
 mod documents;
+mod forget;
 mod imports;
 mod journal;
 mod observations;
@@ -40,9 +41,13 @@ pub use documents::{
     DocumentText, EMBED_DOCUMENT, Embedded, STORED_DIMENSIONS, document_texts, embedding_model, revisions,
     set_embeddings,
 };
+pub use forget::{forget, forgettable};
 pub use imports::{ImportedNote, NoteKind, import_note};
 pub use journal::{ProjectCache, READ_TRANSCRIPT, Recorded, commit, record};
-pub use observations::{NewObservation, SavedObservation, Source, save as save_observation};
+pub use observations::{
+    ChangedObservation, NewObservation, SavedObservation, Source, save as save_observation,
+    supersede as supersede_observation,
+};
 pub use project_choices::{SplitBy, SplitProject, alias_project, split_project};
 pub use project_list::{ProjectMerge, ProjectOverview, list_project_merges, list_projects};
 pub use project_merges::{MergedProject, UndoneMerge, merge_projects, undo_merge};
@@ -52,6 +57,7 @@ pub use search_upkeep::{count_lexemes, reindex};
 pub use stats::{Stats, stats};
 pub use training::{TrainableCount, count_trainable};
 
+use crate::ids::DocumentId;
 use crate::queue::QueueError;
 
 /// Why the journal could not be read or written.
@@ -67,6 +73,10 @@ pub enum StoreError {
     AmbiguousProject { name: String, known: String },
     #[error("`{field}` is empty")]
     Empty { field: &'static str },
+    #[error("there is no note `{0}`")]
+    UnknownNote(DocumentId),
+    #[error("`{id}` was superseded by `{by}`")]
+    Superseded { id: DocumentId, by: DocumentId },
 }
 
 /// Why projects could not be changed as a person wished.
@@ -97,7 +107,11 @@ impl StoreError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Database(error) | Self::Queue(QueueError::Database(error)) => is_transient(error),
-            Self::UnknownProject { .. } | Self::AmbiguousProject { .. } | Self::Empty { .. } => false,
+            Self::UnknownProject { .. }
+            | Self::AmbiguousProject { .. }
+            | Self::Empty { .. }
+            | Self::UnknownNote(_)
+            | Self::Superseded { .. } => false,
         }
     }
 

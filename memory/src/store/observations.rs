@@ -1,10 +1,11 @@
 //! `mem_observations`: notes that a person or an agent chose to keep.
 
 use serde::{Deserialize, Serialize};
+use sqlx::PgConnection;
 
 use super::{Db, StoreError, documents, projects};
 use crate::event::{Capped, MAX_PROMPT_BYTES};
-use crate::ids::{DocumentId, DocumentKind, ObservationId, ProjectId};
+use crate::ids::{DocumentId, DocumentKind, ProjectId, SessionId};
 use crate::redact;
 
 /// Who wrote a note.
@@ -42,15 +43,19 @@ pub struct SavedObservation {
 
 const MAX_TITLE_CHARS: usize = 120;
 
+/// A note to be said otherwise. What is not given stays as it was.
+#[derive(Debug, Clone)]
+pub struct ChangedObservation {
+    /// The row of the note that is there.
+    pub row: i64,
+    pub text: Option<String>,
+    pub title: Option<String>,
+    pub source: Source,
+}
+
 /// Saves a note and has it embedded, in one transaction.
 pub async fn save(db: &Db, new: NewObservation) -> Result<SavedObservation, StoreError> {
-    let text = Capped::new(new.text.trim(), MAX_PROMPT_BYTES).text;
-    if text.trim().is_empty() {
-        return Err(StoreError::Empty { field: "text" });
-    }
-    let title = new.title.map(|title| title.trim().to_owned()).filter(|title| !title.is_empty());
-    let title = Capped::new(&title.unwrap_or_else(|| first_line(&text)), 4 * MAX_TITLE_CHARS).text;
-
+    let said = Said::of(&new.text, new.title.as_deref())?;
     let mut tx = db.begin().await?;
     // A note may be the first thing that is known of a project: then the name makes it.
     let named = new.project.as_deref().map(|name| redact::clean(name.trim())).filter(|name| !name.is_empty());
@@ -62,21 +67,93 @@ pub async fn save(db: &Db, new: NewObservation) -> Result<SavedObservation, Stor
             Err(error) => return Err(error),
         }),
     };
+    let place = Place { project, session: None, kind: "note" };
+    let saved = insert(&mut tx, said, place, new.source).await?;
+    tx.commit().await?;
+    Ok(saved)
+}
+
+/// Saves a note in place of another, which is found no more but can still be read.
+pub async fn supersede(db: &Db, change: ChangedObservation) -> Result<SavedObservation, StoreError> {
+    let id = note(change.row);
+    let mut tx = db.begin().await?;
+    let old = sqlx::query!(
+        r#"select project_id as "project_id: ProjectId", session_id as "session_id: SessionId", kind, title, body, superseded_by
+           from mem_observations where id = $1 for update"#,
+        change.row,
+    )
+    .fetch_optional(&mut *tx)
+    .await?
+    .ok_or(StoreError::UnknownNote(id))?;
+    if let Some(by) = old.superseded_by {
+        return Err(StoreError::Superseded { id, by: note(by) });
+    }
+    // A title that was the text's first line goes with the text.
+    let kept = (change.text.is_none() || old.title != first_line(&old.body)).then_some(old.title);
+    let title = change.title.filter(|title| !title.trim().is_empty()).or(kept);
+    let said = Said::of(change.text.as_deref().unwrap_or(&old.body), title.as_deref())?;
+    let place = Place { project: old.project_id, session: old.session_id, kind: &old.kind };
+    let saved = insert(&mut tx, said, place, change.source).await?;
+    sqlx::query!("update mem_observations set superseded_by = $2 where id = $1", change.row, saved.id.row)
+        .execute(&mut *tx)
+        .await?;
+    documents::remove(&mut tx, &[id]).await?;
+    tx.commit().await?;
+    Ok(saved)
+}
+
+/// What a note says, as it is kept.
+struct Said {
+    text: String,
+    title: String,
+}
+
+impl Said {
+    fn of(text: &str, title: Option<&str>) -> Result<Self, StoreError> {
+        let text = Capped::new(text.trim(), MAX_PROMPT_BYTES).text;
+        if text.trim().is_empty() {
+            return Err(StoreError::Empty { field: "text" });
+        }
+        let title = title.map(|title| title.trim().to_owned()).filter(|title| !title.is_empty());
+        let title = Capped::new(&title.unwrap_or_else(|| first_line(&text)), 4 * MAX_TITLE_CHARS).text;
+        Ok(Self { text, title })
+    }
+}
+
+/// Where a note belongs.
+struct Place<'a> {
+    project: Option<ProjectId>,
+    session: Option<SessionId>,
+    kind: &'a str,
+}
+
+async fn insert(
+    connection: &mut PgConnection,
+    said: Said,
+    place: Place<'_>,
+    source: Source,
+) -> Result<SavedObservation, StoreError> {
+    let Said { text, title } = said;
     let row = sqlx::query!(
-        r#"insert into mem_observations (project_id, title, body, source) values ($1, $2, $3, $4)
-           returning id as "id: ObservationId", occurred_at"#,
-        project as Option<ProjectId>,
+        r#"insert into mem_observations (project_id, session_id, kind, title, body, source) values ($1, $2, $3, $4, $5, $6)
+           returning id, occurred_at"#,
+        place.project as Option<ProjectId>,
+        place.session as Option<SessionId>,
+        place.kind,
         title,
         text,
-        new.source.as_str(),
+        source.as_str(),
     )
-    .fetch_one(&mut *tx)
+    .fetch_one(&mut *connection)
     .await?;
-    let id = DocumentId { kind: DocumentKind::Note, row: row.id.0 };
-    let entry = documents::Entry { id, project, session: None, occurred_at: row.occurred_at };
-    documents::index(&mut tx, vec![(entry, format!("{title}\n{text}"))]).await?;
-    tx.commit().await?;
+    let id = note(row.id);
+    let entry = documents::Entry { id, project: place.project, session: place.session, occurred_at: row.occurred_at };
+    documents::index(connection, vec![(entry, format!("{title}\n{text}"))]).await?;
     Ok(SavedObservation { id, title })
+}
+
+const fn note(row: i64) -> DocumentId {
+    DocumentId { kind: DocumentKind::Note, row }
 }
 
 fn first_line(text: &str) -> String {

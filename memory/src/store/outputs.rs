@@ -71,3 +71,37 @@ pub(super) async fn remove_orphans(db: &Db) -> Result<Amount, StoreError> {
         }
     }
 }
+
+/// Deletes those of these outputs that no call refers to any more.
+pub(super) async fn remove_orphans_among(db: &Db, hashes: &[Vec<u8>]) -> Result<(), StoreError> {
+    if hashes.is_empty() {
+        return Ok(());
+    }
+    let mut tx = db.begin().await?;
+    // Whoever stores a call that refers to one holds its lock until that call is there.
+    sqlx::query_scalar!(
+        "select content_hash from mem_outputs where content_hash = any($1) order by content_hash for update",
+        hashes,
+    )
+    .fetch_all(&mut *tx)
+    .await?;
+    drop_unused(&mut tx, hashes).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// The same for outputs whose locks this transaction holds, as it does when it has kept them.
+pub(super) async fn drop_unused(connection: &mut PgConnection, hashes: &[Vec<u8>]) -> Result<(), StoreError> {
+    if hashes.is_empty() {
+        return Ok(());
+    }
+    sqlx::query!(
+        "delete from mem_outputs output
+         where content_hash = any($1)
+           and not exists (select from mem_tool_calls where output_hash = output.content_hash)",
+        hashes,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}

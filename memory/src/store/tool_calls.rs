@@ -64,11 +64,13 @@ pub(super) async fn insert(
     calls: &[Call<'_>],
 ) -> Result<Vec<Option<ToolCallId>>, StoreError> {
     let mut columns = Columns::default();
+    let mut hashes = Vec::with_capacity(calls.len());
     for new in calls {
         let output_hash = match &new.call.output {
             Some(output) => Some(outputs::keep(connection, output).await?),
             None => None,
         };
+        hashes.push(output_hash.clone());
         columns.push(new, output_hash);
     }
     let mut inserted = columns.insert(connection).await?;
@@ -76,6 +78,10 @@ pub(super) async fn insert(
     let ids: Vec<_> = calls.iter().map(|new| inserted.remove(&(new.session, row_key(&new.call.key).0))).collect();
     let known: Vec<_> = calls.iter().zip(&ids).filter(|(_, id)| id.is_none()).map(|(new, _)| *new).collect();
     take_from_runs(connection, &known).await?;
+    // A call that was forgotten is not stored again, nor is its output.
+    let unused: Vec<_> =
+        hashes.into_iter().zip(&ids).filter(|(_, id)| id.is_none()).filter_map(|(hash, _)| hash).collect();
+    outputs::drop_unused(connection, &unused).await?;
     Ok(ids)
 }
 

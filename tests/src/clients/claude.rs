@@ -47,7 +47,7 @@ impl Claude {
         if let Some(id) = session.resumes {
             command.args(["--resume", id]);
         }
-        command.args(["--allowedTools", "mcp__agent-memory__search"]);
+        command.args(["--allowedTools", "mcp__agent-memory"]);
         super::run(PACKAGE.name, &mut command).await
     }
 }

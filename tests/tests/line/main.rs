@@ -5,10 +5,12 @@
 mod auth;
 mod batch;
 mod claude;
+mod code_questions;
 mod codex;
 mod crash;
 mod doctor;
 mod events;
+mod forget;
 mod gc;
 mod gemini;
 mod home;

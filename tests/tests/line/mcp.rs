@@ -4,11 +4,24 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
+use tests::clients::claude::Claude;
+use tests::clients::{Session, User};
 use tests::conversation::Conversation;
 use tests::mcp_client::{OverHttp, OverStdio, Peer};
+use tests::model::{Model, call, say};
 use tests::stack::Stack;
 
-const TOOLS: [&str; 4] = ["get_observations", "save_memory", "search", "timeline"];
+const TOOLS: [&str; 9] = [
+    "file_history",
+    "find_fix",
+    "forget",
+    "get_observations",
+    "how",
+    "save_memory",
+    "search",
+    "timeline",
+    "update_memory",
+];
 
 /// From the program's start to its answer to `tools/list`.
 const HANDSHAKE: Duration = Duration::from_millis(100);
@@ -104,6 +117,42 @@ async fn shows_the_same_tools_over_stdio_and_http() -> Result<()> {
     Ok(())
 }
 
+#[tokio::test]
+async fn claude_code_calls_every_tool() -> Result<()> {
+    let Some(claude) = Claude::find().await? else { return Ok(()) };
+    let stack = Stack::running().await?;
+    let user = User::registered(&stack, "claude").await?;
+    let mut session = Conversation::new(stack.scratch());
+    stack.post_bare(&session.asks("Find the axolotl crate")).await?;
+    stack.post_bare(&session.runs("cargo search axolotl").1).await?;
+    let saved = stack.post("/api/observations").json(&json!({"text": "The axolotl crate is yanked"})).send().await?;
+    let note: Value = saved.json().await?;
+
+    let calls = [
+        ("search", json!({"query": "axolotl"}), "cargo search axolotl"),
+        ("get_observations", json!({"ids": [note["id"]]}), "is yanked"),
+        ("timeline", json!({"anchor": note["id"]}), "The axolotl crate is yanked"),
+        ("file_history", json!({"path": "src/axolotl.rs"}), "No recorded call names this file"),
+        ("find_fix", json!({"error": "axolotl not found"}), "No recorded call failed like this"),
+        ("how", json!({"what": "find the axolotl crate"}), "last_worked"),
+        ("save_memory", json!({"text": "Salamander does the same"}), "note-"),
+        ("update_memory", json!({"id": note["id"], "text": "The axolotl crate is back"}), "supersedes"),
+        ("forget", json!({"query": "salamander"}), "Nothing was removed"),
+    ];
+    let mut names: Vec<_> = calls.iter().map(|(tool, ..)| *tool).collect();
+    names.sort_unstable();
+    assert_eq!(names, TOOLS, "each tool once");
+    let turns = calls.iter().map(|(tool, input, _)| vec![call(&format!("mcp__agent-memory__{tool}"), input.clone())]);
+    let model = Model::start(turns.chain([vec![say("Done.")]]).collect()).await?;
+    let report = claude.run(Session { user: &user, model: &model, prompt: "Use the memory", resumes: None }).await?;
+    assert_eq!(report.result(), "Done.", "{}", report.stderr);
+    let seen = model.tool_results();
+    for (tool, _, expected) in calls {
+        assert!(seen.contains(expected), "{tool} gives {expected:?}: {seen}");
+    }
+    Ok(())
+}
+
 /// The best of a few starts, because a busy machine's scheduling is not the program's doing.
 async fn check_handshake(stack: &Stack) -> Result<()> {
     let mut best = Duration::MAX;
@@ -145,6 +194,26 @@ async fn check_tools(stack: &Stack, peer: &mut impl Peer) -> Result<()> {
     let call_id = ids.iter().find(|id| id.starts_with("call")).context("the call's id")?;
     let around = structured(&peer.call("timeline", json!({"anchor": call_id, "depth_before": 5})).await?).to_string();
     assert!(around.contains("Find the axolotl crate"), "{around}");
+
+    let ways = structured(&peer.call("how", json!({"what": "find the axolotl crate"})).await?);
+    assert_eq!(ways["commands"][0]["command"], "cargo search axolotl", "{ways}");
+    let fixes = structured(&peer.call("find_fix", json!({"error": "axolotl"})).await?);
+    assert_eq!(fixes["fixes"], json!([]), "nothing failed: {fixes}");
+    let history = structured(&peer.call("file_history", json!({"path": "src/axolotl.rs"})).await?);
+    assert_eq!(history["touches"], json!([]), "nobody touched it: {history}");
+
+    let change = json!({"id": note_id, "text": "The axolotl crate is back; salamander is not needed"});
+    let updated = structured(&peer.call("update_memory", change).await?);
+    assert_eq!(updated["supersedes"], json!(note_id));
+    let doomed = json!({"ids": [updated["id"]], "dry_run": false});
+    let forgotten = structured(&peer.call("forget", doomed).await?);
+    assert_eq!(
+        forgotten["documents"].as_array().map(Vec::len),
+        Some(2),
+        "the note and what it superseded: {forgotten}"
+    );
+    let found = structured(&peer.call("search", json!({"query": "salamander"})).await?);
+    assert_eq!(found["shown"], 0, "{found}");
     Ok(())
 }
 
@@ -162,6 +231,15 @@ async fn check_refusals(peer: &mut impl Peer) -> Result<()> {
         let response = peer.call(tool, arguments.clone()).await?;
         let refused = response["result"]["isError"] == true || response["error"]["code"] == -32602;
         assert!(refused, "{tool} with {arguments} gave {response}");
+    }
+    for (tool, arguments) in [
+        ("forget", json!({"query": "x", "dry_run": false})),
+        ("forget", json!({"ids": ["call-999999999"], "dry_run": false})),
+        ("update_memory", json!({"id": "note-999999999", "text": "x"})),
+        ("file_history", json!({"path": "//"})),
+    ] {
+        let response = peer.call(tool, arguments.clone()).await?;
+        assert_eq!(response["result"]["isError"], true, "{tool} with {arguments} gave {response}");
     }
     let response = peer.call("forget_everything", json!({})).await?;
     assert_eq!(response["error"]["code"], -32602, "{response}");

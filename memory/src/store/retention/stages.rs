@@ -343,7 +343,7 @@ async fn remove_some(
 }
 
 /// Prompts that no call refers to any more, what else happened in the session, and the session itself when it is empty; not one
-/// that a note, a lesson or the index of either speaks of.
+/// that a note, a lesson or the index of either speaks of, or of which something was forgotten, which must not come back.
 async fn remove_some_prompts(
     connection: &mut PgConnection,
     session: i64,
@@ -379,7 +379,8 @@ async fn remove_some_prompts(
                and not exists (select from mem_session_events where session_id = session.id)
                and not exists (select from mem_observations where session_id = session.id)
                and not exists (select from mem_lesson_events where session_id = session.id)
-               and not exists (select from mem_search_index where session_id = session.id)",
+               and not exists (select from mem_search_index where session_id = session.id)
+               and not exists (select from mem_forgotten where session_id = session.id)",
             session,
             before,
         )

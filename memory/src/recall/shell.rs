@@ -1,0 +1,148 @@
+//! A shell command cut into the programs that it runs, each with its words. A reading of what agents write, not a shell: what it does
+//! not understand it takes for words.
+
+/// One program with its arguments.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) words: Vec<String>,
+    /// Files that its output goes to.
+    pub(super) redirected_to: Vec<String>,
+    /// Whether it reads what the one before it wrote.
+    pub(super) is_piped: bool,
+    /// Where it begins and ends in the command, in bytes.
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+impl Step {
+    fn is_empty(&self) -> bool {
+        self.words.is_empty() && self.redirected_to.is_empty()
+    }
+}
+
+/// The programs of a command in their order. Quotes hold words together; what is fed to a program by `<<` is none of its words.
+pub(super) fn steps(command: &str) -> Vec<Step> {
+    let mut reader = Reader::default();
+    let mut rest = command.char_indices().peekable();
+    while let Some((at, c)) = rest.next() {
+        match (reader.quote, c) {
+            (Some(quote), _) if c == quote => reader.quote = None,
+            (Some('"') | None, '\\') => {
+                if let Some((_, escaped)) = rest.next().filter(|(_, escaped)| *escaped != '\n') {
+                    reader.push(at, escaped);
+                }
+            }
+            (None, '\'' | '"') => {
+                reader.quote = Some(c);
+                reader.begin(at);
+            }
+            (None, '>') => {
+                reader.end_word_before_redirection();
+                while rest.next_if(|(_, next)| *next == '>' || *next == '|').is_some() {}
+                if rest.next_if(|(_, next)| *next == '&').is_some() {
+                    while rest.next_if(|(_, next)| next.is_ascii_digit() || *next == '-').is_some() {}
+                } else {
+                    reader.is_redirecting = true;
+                }
+            }
+            (None, '<') if command[at..].starts_with("<<") && !command[at..].starts_with("<<<") => {
+                reader.end_word();
+                rest.next();
+                reader.here_documents.push(terminator(&command[at + 2..]));
+                reader.is_terminator_next = true;
+            }
+            (None, '\n') => {
+                reader.end_step(at);
+                for terminator in std::mem::take(&mut reader.here_documents) {
+                    let end =
+                        end_of_here_document(command, rest.peek().map_or(command.len(), |(at, _)| *at), &terminator);
+                    while rest.next_if(|(at, _)| *at < end).is_some() {}
+                }
+            }
+            (None, ';' | '|' | '&') => {
+                let is_pipe = c == '|' && rest.next_if(|(_, next)| *next == '|').is_none();
+                if c == '&' {
+                    rest.next_if(|(_, next)| *next == '&');
+                }
+                reader.end_step(at);
+                reader.step.is_piped = is_pipe;
+            }
+            (None, '(' | ')' | '{' | '}' | '`') if reader.word.is_none() => {}
+            (None, _) if c.is_whitespace() => reader.end_word(),
+            (Some(_) | None, _) => reader.push(at, c),
+        }
+    }
+    reader.end_step(command.len());
+    reader.steps
+}
+
+/// What stands after `<<`: the line that ends what is fed in.
+fn terminator(after: &str) -> String {
+    let word = after.trim_start_matches('-').trim_start();
+    let end = word.find(|c: char| c.is_whitespace() || ";|&>".contains(c)).unwrap_or(word.len());
+    word[..end].trim_matches(['\'', '"', '\\']).to_owned()
+}
+
+fn end_of_here_document(command: &str, from: usize, terminator: &str) -> usize {
+    let mut at = from;
+    for line in command[from..].split_inclusive('\n') {
+        at += line.len();
+        if line.trim() == terminator {
+            return at;
+        }
+    }
+    command.len()
+}
+
+#[derive(Default)]
+struct Reader {
+    steps: Vec<Step>,
+    step: Step,
+    word: Option<String>,
+    quote: Option<char>,
+    is_redirecting: bool,
+    is_terminator_next: bool,
+    here_documents: Vec<String>,
+}
+
+impl Reader {
+    fn begin(&mut self, at: usize) {
+        if self.step.is_empty() && self.word.is_none() {
+            self.step.start = at;
+        }
+        self.word.get_or_insert_default();
+    }
+
+    fn push(&mut self, at: usize, c: char) {
+        self.begin(at);
+        self.word.get_or_insert_default().push(c);
+    }
+
+    fn end_word(&mut self) {
+        let Some(word) = self.word.take() else { return };
+        if std::mem::take(&mut self.is_terminator_next) {
+            return;
+        }
+        let words =
+            if std::mem::take(&mut self.is_redirecting) { &mut self.step.redirected_to } else { &mut self.step.words };
+        words.push(word);
+    }
+
+    /// In `2>` the number is which output, not a word.
+    fn end_word_before_redirection(&mut self) {
+        if self.word.as_ref().is_some_and(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())) {
+            self.word = None;
+        }
+        self.end_word();
+    }
+
+    fn end_step(&mut self, at: usize) {
+        self.end_word();
+        self.is_redirecting = false;
+        let mut step = std::mem::take(&mut self.step);
+        if !step.is_empty() {
+            step.end = at;
+            self.steps.push(step);
+        }
+    }
+}
