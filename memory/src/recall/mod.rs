@@ -2,7 +2,8 @@
 //! the whole of it.
 //!
 //! A search in the order of its steps: `plan` chooses which words are looked up, `lookup` asks the index, `bm25` scores words,
-//! `nearby` ranks documents with what stood around them, `fuse` makes one list of all.
+//! `nearby` ranks documents with what stood around them, `fuse` makes one list of all. `unasked` tells an agent what it did not ask for,
+//! where `relevance` says that it helps.
 
 mod bm25;
 mod details;
@@ -10,8 +11,10 @@ mod fuse;
 mod lookup;
 mod nearby;
 mod plan;
+pub mod relevance;
 mod search;
 mod timeline;
+pub mod unasked;
 
 use chrono::{DateTime, Utc};
 

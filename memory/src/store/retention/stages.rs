@@ -343,7 +343,7 @@ async fn remove_some(
 }
 
 /// Prompts that no call refers to any more, what else happened in the session, and the session itself when it is empty; not one
-/// that a note, a lesson or the index of either speaks of.
+/// that a note, a lesson or the index of either speaks of. A session's digest goes when its end is so old.
 async fn remove_some_prompts(
     connection: &mut PgConnection,
     session: i64,
@@ -362,6 +362,12 @@ async fn remove_some_prompts(
                delete from mem_user_prompts where id in (select id from doomed) returning id
            ), events as (
                delete from mem_session_events where session_id = $1 and occurred_at < $2
+           ), digests as (
+               -- It tells of a session whose end is older than what may be kept.
+               delete from mem_observations
+               where session_id = $1 and kind = 'digest' and source = 'worker' and occurred_at < $2 returning id
+           ), digest_documents as (
+               delete from mem_search_index where document_kind = 'note' and document_id in (select id from digests)
            )
            select count(*) as "rows!" from gone"#,
         session,
