@@ -25,3 +25,4 @@ mod room;
 mod spool;
 mod told_twice;
 mod transcripts;
+mod unasked;
