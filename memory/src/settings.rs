@@ -216,9 +216,17 @@ mod tests {
             .collect();
         assert_eq!(Settings::parse(&shown).unwrap(), Settings::default(), "{shown}");
         assert!(
-            ["outputs_days", "calls_days", "prompts_days", "project_max_bytes", "ceiling_bytes", "brief", "prompt_hits"]
-                .iter()
-                .all(|key| shown.contains(key))
+            [
+                "outputs_days",
+                "calls_days",
+                "prompts_days",
+                "project_max_bytes",
+                "ceiling_bytes",
+                "brief",
+                "prompt_hits"
+            ]
+            .iter()
+            .all(|key| shown.contains(key))
         );
     }
 

@@ -14,8 +14,8 @@ const WRAPPERS: [&str; 7] = ["sudo", "time", "env", "timeout", "npx", "nice", "n
 const PREPARING: [&str; 9] = ["cd", "export", "set", "source", ".", "echo", "true", "sleep", "pushd"];
 /// Looking for something and not finding it is no failure that stays open.
 const LOOKING: [&str; 17] = [
-    "cat", "diff", "file", "find", "grep", "head", "less", "ls", "pgrep", "ps", "rg", "stat", "tail", "test", "wc", "which",
-    "[",
+    "cat", "diff", "file", "find", "grep", "head", "less", "ls", "pgrep", "ps", "rg", "stat", "tail", "test", "wc",
+    "which", "[",
 ];
 /// Words after which the next one says what is done.
 const LEADING: [&str; 3] = ["run", "exec", "-m"];
@@ -79,7 +79,10 @@ pub(super) fn telling_line(error: &str) -> String {
     const MAX_CHARS: usize = 160;
     const TELLING: [&str; 6] = ["error", "panicked", "failed", "exception", "fatal", "not found"];
     let lines = || {
-        error.lines().map(str::trim).filter(|line| !line.is_empty() && !line.to_ascii_lowercase().starts_with("exit code"))
+        error
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty() && !line.to_ascii_lowercase().starts_with("exit code"))
     };
     let tells = |line: &&str| {
         let lower = line.to_ascii_lowercase();
@@ -130,7 +133,10 @@ mod tests {
 
     #[test]
     fn takes_the_line_of_an_error_that_names_it() {
-        assert_eq!(telling_line("Exit code 101\n  Compiling x\nerror[E0308]: mismatched types\n"), "error[E0308]: mismatched types");
+        assert_eq!(
+            telling_line("Exit code 101\n  Compiling x\nerror[E0308]: mismatched types\n"),
+            "error[E0308]: mismatched types"
+        );
         assert_eq!(telling_line("Exit code 2\nno rule to make target"), "no rule to make target");
         assert_eq!(telling_line("Exit code 1"), "Exit code 1");
     }

@@ -51,12 +51,7 @@ fn told_whole(facts: &SessionFacts) -> String {
     let minutes = (facts.last_event_at - facts.started_at).num_minutes();
     let branch = facts.branch.as_deref().map(|branch| format!(", branch {branch}")).unwrap_or_default();
     let reason = facts.end_reason.as_deref().map(|reason| format!(", ended: {reason}")).unwrap_or_default();
-    format!(
-        "{} prompts, {} calls in {minutes} min, {}{branch}{reason}",
-        facts.prompts,
-        facts.calls.len(),
-        facts.agent
-    )
+    format!("{} prompts, {} calls in {minutes} min, {}{branch}{reason}", facts.prompts, facts.calls.len(), facts.agent)
 }
 
 fn push_failures(lines: &mut Vec<String>, heading: &str, failures: &[&Failure], folder: Option<&str>) {
@@ -75,7 +70,8 @@ fn told_failure(failure: &Failure, folder: Option<&str>) -> String {
     let mut line = format!("- `{}` failed{times}: {}", headline(&failure.command), failure.error);
     if let Some(fix) = &failure.fix {
         let changed: Vec<_> = fix.changed.iter().map(|path| within(folder, path)).collect();
-        let after = if changed.is_empty() { String::new() } else { format!(", after changes in {}", listed(&changed, 3)) };
+        let after =
+            if changed.is_empty() { String::new() } else { format!(", after changes in {}", listed(&changed, 3)) };
         line.push_str(&format!("; then `{}` worked{after}", headline(&fix.command)));
     }
     line

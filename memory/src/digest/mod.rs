@@ -186,7 +186,10 @@ mod tests {
         let [failure] = &work.failures[..] else { panic!("{:?}", work.failures) };
         assert_eq!(failure.times, 2);
         let fix = failure.fix.as_ref().unwrap();
-        assert_eq!((fix.command.as_str(), fix.changed.join(" ").as_str()), ("cargo test migration", "src/db.rs tests/db.rs"));
+        assert_eq!(
+            (fix.command.as_str(), fix.changed.join(" ").as_str()),
+            ("cargo test migration", "src/db.rs tests/db.rs")
+        );
         assert_eq!(work.open_failures().count(), 0);
     }
 

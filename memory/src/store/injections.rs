@@ -74,8 +74,7 @@ pub(crate) async fn claim(
     tellings: &[Telling],
 ) -> Result<Vec<bool>, StoreError> {
     let hashes: Vec<_> = tellings.iter().map(|telling| hash_of(&telling.text)).collect();
-    let kinds: Vec<_> =
-        tellings.iter().map(|telling| telling.document.map(|id| id.kind.as_str().to_owned())).collect();
+    let kinds: Vec<_> = tellings.iter().map(|telling| telling.document.map(|id| id.kind.as_str().to_owned())).collect();
     let rows: Vec<_> = tellings.iter().map(|telling| telling.document.map(|id| id.row)).collect();
     let claimed = sqlx::query_scalar!(
         "insert into mem_injections (session_id, occasion, document_kind, document_id, content_hash)
@@ -112,8 +111,9 @@ pub async fn count_injection(db: &Db, occasion: Occasion, told: Told) -> Result<
 /// The counts of each occasion, by its name.
 pub async fn injection_counts(db: &Db) -> Result<BTreeMap<String, InjectionCounts>, StoreError> {
     let rows = sqlx::query!("select occasion, outcome, times from mem_injection_counts").fetch_all(db).await?;
-    let mut counts: BTreeMap<String, InjectionCounts> =
-        [Occasion::Brief, Occasion::PromptHits].map(|each| (each.as_str().to_owned(), InjectionCounts::default())).into();
+    let mut counts: BTreeMap<String, InjectionCounts> = [Occasion::Brief, Occasion::PromptHits]
+        .map(|each| (each.as_str().to_owned(), InjectionCounts::default()))
+        .into();
     for row in rows {
         let of = counts.entry(row.occasion).or_default();
         match row.outcome.as_str() {

@@ -37,16 +37,16 @@ pub use backfill::{BackfillRun, RolledBack, RunEnd, finish_run, roll_back, runs 
 pub use claude_mem::{ClaudeMem, ClaudeMemError};
 pub use connect::{ConnectError, Db, connect, connect_lazily, migrate, schema_version};
 pub use diagnosis::{AgentLinkage, ModelShare, agents, database_bytes, enqueue_stale_documents, models};
-pub(crate) use digests::{call_facts, enqueue_digest};
 pub use digests::{DIGEST_SESSION, keep_digest, session_facts};
+pub(crate) use digests::{call_facts, enqueue_digest};
 pub(crate) use documents::padded;
 pub use documents::{
     DocumentText, EMBED_DOCUMENT, Embedded, STORED_DIMENSIONS, document_texts, embedding_model, revisions,
     set_embeddings,
 };
 pub use imports::{ImportedNote, NoteKind, import_note};
-pub(crate) use injections::{Telling, claim as claim_tellings};
 pub use injections::{InjectionCounts, Occasion, Told, count_injection, injection_counts};
+pub(crate) use injections::{Telling, claim as claim_tellings};
 pub use journal::{ProjectCache, READ_TRANSCRIPT, Recorded, commit, record};
 pub use observations::{NewObservation, SavedObservation, Source, save as save_observation};
 pub use project_choices::{SplitBy, SplitProject, alias_project, split_project};

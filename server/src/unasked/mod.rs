@@ -112,7 +112,11 @@ impl Unasked {
             Ok(Ok(Some(text))) => (Told::Spoke, reply::reply(asked.agent, occasion, text)),
             Ok(Ok(None)) => (Told::Silent, None),
             Ok(Err(error)) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, occasion = occasion.as_str(), "nothing is told");
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    occasion = occasion.as_str(),
+                    "nothing is told"
+                );
                 (Told::Failed, None)
             }
             Err(_) => {

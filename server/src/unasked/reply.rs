@@ -41,7 +41,8 @@ mod tests {
 
     #[test]
     fn each_agent_gets_the_members_that_it_knows() {
-        let specific = |name: &str| Some(json!({"hookSpecificOutput": {"hookEventName": name, "additionalContext": "x"}}));
+        let specific =
+            |name: &str| Some(json!({"hookSpecificOutput": {"hookEventName": name, "additionalContext": "x"}}));
         for agent in [Agent::ClaudeCode, Agent::Codex, Agent::VsCode, Agent::Custom] {
             check(agent, Occasion::Brief, specific("SessionStart"));
             check(agent, Occasion::PromptHits, specific("UserPromptSubmit"));

@@ -26,3 +26,4 @@ mod spool;
 mod told_twice;
 mod transcripts;
 mod unasked;
+mod unasked_others;

@@ -19,10 +19,10 @@ const ASKED: &str = "Fix the flaky zanzibar ledger migration test";
 const FAILING: &str = "cargo test ledger_migration";
 const STILL_FAILING: &str = "make package";
 const NOTE: &str = "Ledger rows are never deleted, only struck through.";
-const RELEVANT: &str = "Why does the zanzibar ledger migration test fail again?";
+pub(super) const RELEVANT: &str = "Why does the zanzibar ledger migration test fail again?";
 const IRRELEVANT: &str = "Write a haiku about winter mornings in Kyoto";
-const HITS: &str = "What may help with this prompt:";
-const BRIEF: &str = "Where the last sessions stopped:";
+pub(super) const HITS: &str = "What may help with this prompt:";
+pub(super) const BRIEF: &str = "Where the last sessions stopped:";
 
 /// The hook gives up on the server after this long.
 const SERVER_DEADLINE: Duration = Duration::from_millis(240);
@@ -129,8 +129,10 @@ async fn a_digest_tells_a_session_and_is_written_anew_when_it_ends_again() -> Re
     for expected in [
         format!("Asked first: {ASKED}"),
         "Files changed: migrations/ledger.sql".to_owned(),
-        format!("- `{FAILING}` failed 2 times: error: relation zanzibar_ledger does not exist; then `{FAILING}` worked, after \
-                 changes in migrations/ledger.sql"),
+        format!(
+            "- `{FAILING}` failed 2 times: error: relation zanzibar_ledger does not exist; then `{FAILING}` worked, after \
+                 changes in migrations/ledger.sql"
+        ),
         format!("- `{STILL_FAILING}` failed: make: no rule to make target 'package'"),
     ] {
         assert!(body.contains(&expected), "`{expected}` in {body}");
@@ -148,7 +150,8 @@ async fn a_digest_tells_a_session_and_is_written_anew_when_it_ends_again() -> Re
     assert!(body.contains(&format!("then `{STILL_FAILING}` worked")), "{body}");
     assert_eq!(count(&stack, "mem_observations").await?, 1);
 
-    let found = stack.post("/api/observations/search").json(&json!({"query": "tarball", "type": ["note"]})).send().await?;
+    let found =
+        stack.post("/api/observations/search").json(&json!({"query": "tarball", "type": ["note"]})).send().await?;
     let found: Value = found.json().await?;
     assert_eq!(found["hits"][0]["id"], format!("note-{id}"), "{found}");
 
@@ -157,9 +160,10 @@ async fn a_digest_tells_a_session_and_is_written_anew_when_it_ends_again() -> Re
         stack.hook(&event).await?;
     }
     wait::until("working the queue", async || {
-        let waiting: i64 = sqlx::query_scalar("select count(*) from mem_observation_queue where kind = 'digest_session'")
-            .fetch_one(stack.database().pool())
-            .await?;
+        let waiting: i64 =
+            sqlx::query_scalar("select count(*) from mem_observation_queue where kind = 'digest_session'")
+                .fetch_one(stack.database().pool())
+                .await?;
         Ok((waiting == 0).then_some(()))
     })
     .await?;
@@ -283,7 +287,7 @@ fn check_silent(report: &Report, seen: &str) {
 }
 
 /// A repository, for what lies in a folder for temporary files is no project else.
-async fn repository(folder: &Path) -> Result<PathBuf> {
+pub(super) async fn repository(folder: &Path) -> Result<PathBuf> {
     std::fs::create_dir_all(folder)?;
     let git = tokio::process::Command::new("git").args(["init", "--quiet"]).current_dir(folder).status().await?;
     ensure!(git.success(), "git ended with {git}");
@@ -291,7 +295,7 @@ async fn repository(folder: &Path) -> Result<PathBuf> {
 }
 
 /// A session in which one command failed and was mended, and another failed and was not.
-async fn work(stack: &Stack, session: &mut Conversation) -> Result<()> {
+pub(super) async fn work(stack: &Stack, session: &mut Conversation) -> Result<()> {
     let failing = |command: &str, error: &str| Call {
         tool: "Bash",
         input: json!({"command": command}),
@@ -328,15 +332,21 @@ async fn told(stack: &Stack, event: &Event) -> Result<Option<String>> {
     let printed: Value = serde_json::from_str(&outcome.stdout).context("reading what the hook printed")?;
     let specific = &printed["hookSpecificOutput"];
     assert_eq!(specific["hookEventName"], event.name.as_str());
-    assert_eq!(printed, json!({"hookSpecificOutput": {
-        "hookEventName": event.name, "additionalContext": specific["additionalContext"]
-    }}));
+    assert_eq!(
+        printed,
+        json!({"hookSpecificOutput": {
+            "hookEventName": event.name, "additionalContext": specific["additionalContext"]
+        }})
+    );
     Ok(specific["additionalContext"].as_str().map(str::to_owned))
 }
 
 /// What was told, without ids and dates.
 fn lines_of(told: &str) -> Vec<String> {
-    told.lines().filter(|line| line.starts_with("- ")).map(|line| line.split_once("] ").unwrap_or(("", line)).1.to_owned()).collect()
+    told.lines()
+        .filter(|line| line.starts_with("- "))
+        .map(|line| line.split_once("] ").unwrap_or(("", line)).1.to_owned())
+        .collect()
 }
 
 async fn digest(stack: &Stack, session: &Conversation) -> Result<Option<(i64, String)>> {

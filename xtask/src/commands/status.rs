@@ -232,7 +232,10 @@ mod tests {
     fn says_how_often_agents_were_told_something_unasked() {
         let counts = InjectionCounts { spoke: 3, silent: 10, late: 1, failed: 1 };
         let text = Status { unasked: Some([("brief".to_owned(), counts)].into()), ..status() }.text(Utc::now());
-        assert!(text.contains("brief spoke 3, was silent 10 (2 not in time); prompt hits spoke 0, was silent 0"), "{text}");
+        assert!(
+            text.contains("brief spoke 3, was silent 10 (2 not in time); prompt hits spoke 0, was silent 0"),
+            "{text}"
+        );
     }
 
     #[test]

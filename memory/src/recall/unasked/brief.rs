@@ -162,7 +162,8 @@ impl Stopped {
     fn told(&self, number: usize) -> Item {
         let max_chars = if number == 0 { MAX_CHARS } else { MAX_CHARS / 2 };
         let branch = self.branch.as_deref().map(|branch| format!("branch {branch}")).unwrap_or_default();
-        let end = self.end_reason.as_deref().map_or_else(|| "not ended".to_owned(), |reason| format!("ended: {reason}"));
+        let end =
+            self.end_reason.as_deref().map_or_else(|| "not ended".to_owned(), |reason| format!("ended: {reason}"));
         let id = DocumentId { kind: DocumentKind::Prompt, row: self.prompt_id };
         let mut text = format!("Asked last: {}", quoted(&self.prompt, max_chars));
         match &self.answer {

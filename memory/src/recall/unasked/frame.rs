@@ -34,7 +34,8 @@ pub(super) fn framed(sections: &[(&str, Vec<String>)]) -> Option<String> {
 pub(super) fn source(id: Option<DocumentId>, at: Option<DateTime<Utc>>, more: &[&str]) -> String {
     let parts = id.map(|id| id.to_string()).into_iter();
     let parts = parts.chain(at.map(|at| at.format("%Y-%m-%d %H:%M UTC").to_string()));
-    let parts: Vec<_> = parts.chain(more.iter().filter(|part| !part.is_empty()).map(|part| (*part).to_owned())).collect();
+    let parts: Vec<_> =
+        parts.chain(more.iter().filter(|part| !part.is_empty()).map(|part| (*part).to_owned())).collect();
     format!("[{}]", parts.join(", "))
 }
 

@@ -120,9 +120,9 @@ async fn known(
     )
     .fetch_all(connection)
     .await?;
-    let known = known.into_iter().filter_map(|row| {
-        Some(DocumentId { kind: row.kind.parse::<DocumentKind>().ok()?, row: row.id })
-    });
+    let known = known
+        .into_iter()
+        .filter_map(|row| Some(DocumentId { kind: row.kind.parse::<DocumentKind>().ok()?, row: row.id }));
     Ok(known.collect())
 }
 
@@ -166,10 +166,20 @@ mod tests {
 
     #[test]
     fn looks_for_nothing_where_nothing_is_said() {
-        for trivial in ["ok", "continue", "yes please", "/compact", "/model opus now then", "what is this?", "<tick>a b c</tick>", ""] {
+        for trivial in [
+            "ok",
+            "continue",
+            "yes please",
+            "/compact",
+            "/model opus now then",
+            "what is this?",
+            "<tick>a b c</tick>",
+            "",
+        ] {
             assert!(!is_worth_a_search(trivial), "{trivial}");
         }
-        for telling in ["fix the flaky migration test", "/srv/w/tests/db.rs fails with a timeout", "修复数据库迁移测试"] {
+        for telling in ["fix the flaky migration test", "/srv/w/tests/db.rs fails with a timeout", "修复数据库迁移测试"]
+        {
             assert!(is_worth_a_search(telling), "{telling}");
         }
     }
