@@ -160,7 +160,7 @@ impl<'a> Journal<'a> {
     async fn row_counts(self) -> Result<BTreeMap<String, i64>> {
         let tables = sqlx::query(
             "select tablename from pg_tables where schemaname = 'public' and tablename like 'mem\\_%'
-             and tablename <> 'mem_schema_migrations'",
+             and tablename not in ('mem_schema_migrations', 'mem_search_statistics')",
         )
         .fetch_all(self.pool)
         .await

@@ -87,11 +87,11 @@ async fn never_answers_arbitrary_json_with_an_error_of_its_own_and_counts_every_
         let (agent, body) = bodies.new_tree(&mut runner).map_err(|reason| anyhow::anyhow!(reason))?.current();
         let answer = stack.post(&format!("/api/hooks/{agent}")).body(body.clone()).send().await?;
         let status = answer.status();
-        let is_expected = [StatusCode::NO_CONTENT, StatusCode::BAD_REQUEST].contains(&status);
+        let is_expected = [StatusCode::OK, StatusCode::NO_CONTENT, StatusCode::BAD_REQUEST].contains(&status);
         assert!(is_expected, "{agent} was answered {status} for {}", String::from_utf8_lossy(&body));
         *answers.entry(status.as_u16()).or_insert(0) += 1;
     }
-    assert_eq!(answers.len(), 2, "both answers came: {answers:?}");
+    assert!([204, 400].iter().all(|status| answers.contains_key(status)), "both answers came: {answers:?}");
 
     let counted = &stack.stats().await?["events"];
     let count = |name: &str| counted[name].as_u64().unwrap_or_default();

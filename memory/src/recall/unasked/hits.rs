@@ -57,7 +57,7 @@ pub async fn prompt_hits(
     }
     let mut lines = Vec::new();
     for document in details(db, &candidates).await? {
-        let (telling, line) = told(&document);
+        let Some((telling, line)) = told(&document) else { continue };
         let mut connection = db.acquire().await?;
         if claim_tellings(&mut connection, place.session, Occasion::PromptHits, &[telling]).await? == [true] {
             lines.push(line);
@@ -126,8 +126,8 @@ async fn known(
     Ok(known.collect())
 }
 
-/// A document as it is told, and by what it is known again.
-fn told(document: &Details) -> (Telling, String) {
+/// A document as it is told, and by what it is known again. A question that got no answer tells nothing.
+fn told(document: &Details) -> Option<(Telling, String)> {
     let line = &document.line;
     let excerpt = |text: Option<&str>| quoted(text.unwrap_or_default(), MAX_CHARS);
     let (known_by, text) = match line.id.kind {
@@ -142,9 +142,8 @@ fn told(document: &Details) -> (Telling, String) {
             (format!("{headline} {:?}", line.failed), headline + &outcome)
         }
         DocumentKind::Prompt => {
-            let asked = excerpt(document.text.as_deref());
-            let answered = document.answer.as_deref().map(|answer| format!(" Answered: {}", quoted(answer, MAX_CHARS)));
-            let text = format!("Asked: {asked}{}", answered.unwrap_or_default());
+            let answered = quoted(document.answer.as_deref()?, MAX_CHARS);
+            let text = format!("Asked: {} Answered: {answered}", excerpt(document.text.as_deref()));
             (text.clone(), text)
         }
         DocumentKind::Note => {
@@ -157,7 +156,7 @@ fn told(document: &Details) -> (Telling, String) {
     };
     let agent = document.agent.as_deref().unwrap_or("note");
     let source = source(Some(line.id), Some(line.occurred_at), &[agent]);
-    (Telling { document: Some(line.id), text: known_by }, format!("{source} {text}"))
+    Some((Telling { document: Some(line.id), text: known_by }, format!("{source} {text}")))
 }
 
 #[cfg(test)]
