@@ -82,6 +82,8 @@ fn capture(agent: &str, event: &str, occurred_at: SystemTime) -> Option<()> {
 fn answer_to(event: &str) -> Answer {
     match event {
         "SessionStart" | "UserPromptSubmit" | "PreToolUse" => Answer::WithReply,
+        // As Cursor and Gemini CLI call them; Cursor takes nothing with a prompt.
+        "sessionStart" | "BeforeAgent" => Answer::WithReply,
         _ => Answer::WhenSafe,
     }
 }

@@ -1,6 +1,7 @@
 //! Keeps and finds what coding agents did. See `docs/architecture.md` for the path of an event through these modules.
 
 pub mod analyze;
+pub mod digest;
 pub mod disk;
 pub mod embed;
 pub mod event;

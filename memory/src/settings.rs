@@ -22,6 +22,7 @@ pub const TEMPLATE: &str = include_str!("settings.toml");
 pub struct Settings {
     pub retention: Retention,
     pub disk: Disk,
+    pub recall: Recall,
 }
 
 /// How long what is kept, and how much.
@@ -50,6 +51,16 @@ pub struct ProjectRetention {
 pub struct Disk {
     /// Above this size of the database only metadata is kept.
     pub ceiling_bytes: ByteSize,
+}
+
+/// What an agent is told without having asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Recall {
+    /// At a session's start.
+    pub brief: bool,
+    /// With a prompt.
+    pub prompt_hits: bool,
 }
 
 /// The limits of one project. 0 is none.
@@ -127,6 +138,12 @@ impl Default for Disk {
     }
 }
 
+impl Default for Recall {
+    fn default() -> Self {
+        Self { brief: true, prompt_hits: true }
+    }
+}
+
 impl Retention {
     /// The limits of the project of that name.
     pub fn limits_of(&self, project: &str) -> Limits {
@@ -199,9 +216,17 @@ mod tests {
             .collect();
         assert_eq!(Settings::parse(&shown).unwrap(), Settings::default(), "{shown}");
         assert!(
-            ["outputs_days", "calls_days", "prompts_days", "project_max_bytes", "ceiling_bytes"]
-                .iter()
-                .all(|key| shown.contains(key))
+            [
+                "outputs_days",
+                "calls_days",
+                "prompts_days",
+                "project_max_bytes",
+                "ceiling_bytes",
+                "brief",
+                "prompt_hits"
+            ]
+            .iter()
+            .all(|key| shown.contains(key))
         );
     }
 

@@ -9,6 +9,8 @@ use memory::home::Home;
 use memory::project::{ProjectPolicy, WorktreePolicy};
 use memory::settings::Settings;
 
+use crate::unasked::{Switch, Switches};
+
 /// The server of agent-memory: takes events from hooks, keeps them in Postgres, gives them back over MCP.
 #[derive(Debug, Parser)]
 #[command(name = "agent-memory-server", version)]
@@ -37,6 +39,12 @@ pub struct Arguments {
     /// Folder with what a person may set (settings.toml); without it the home's `config`
     #[arg(long, env = "AGENT_MEMORY_CONFIG")]
     pub config: Option<PathBuf>,
+    /// Whether a session is told at its start where the last ones stopped; without it what settings.toml says
+    #[arg(long, env = "AGENT_MEMORY_BRIEF")]
+    pub brief: Option<Switch>,
+    /// Whether an agent is told what may help with a prompt; without it what settings.toml says
+    #[arg(long, env = "AGENT_MEMORY_PROMPT_HITS")]
+    pub prompt_hits: Option<Switch>,
     /// Apply the migrations and exit
     #[arg(long)]
     pub migrate: bool,
@@ -56,6 +64,7 @@ pub struct Config {
     /// Where `settings.toml` and the list of what must not be recorded lie.
     pub config: PathBuf,
     pub settings: Settings,
+    pub switches: Switches,
 }
 
 impl Arguments {
@@ -91,6 +100,7 @@ impl Arguments {
             projects: ProjectPolicy::of_process(self.worktrees),
             config,
             settings,
+            switches: Switches { brief: self.brief, prompt_hits: self.prompt_hits },
         })
     }
 }

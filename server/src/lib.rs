@@ -15,12 +15,14 @@ mod router;
 mod routes;
 mod spool;
 mod storage;
+mod unasked;
 mod upkeep;
 mod writer;
 
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use memory::digest::DigestSession;
 use memory::embed::{EmbedDocuments, Embedder};
 use memory::project::ProjectPolicy;
 use memory::queue::{Handler as _, Worker};
@@ -32,12 +34,14 @@ use tokio_util::task::TaskTracker;
 
 pub use config::{Arguments, Config};
 pub use observe::check_health;
+pub use unasked::{Switch, Switches};
 
 use counters::Counters;
 use database::Database;
 use exclusion::Exclusion;
 use spool::Spool;
 use storage::{Folders, Storage};
+use unasked::Unasked;
 use writer::Writer;
 
 /// What the routes share. Cheap to clone.
@@ -51,13 +55,14 @@ pub(crate) struct App {
     pub(crate) storage: Storage,
     pub(crate) counters: Arc<Counters>,
     pub(crate) exclusion: Exclusion,
+    pub(crate) unasked: Unasked,
     /// Commits that nobody waits for but the shutdown.
     pub(crate) tasks: TaskTracker,
     pub(crate) token: auth::Token,
 }
 
 /// The kinds of jobs that this server works: health names them, so that `doctor` finds jobs that nobody takes.
-pub(crate) const HANDLED_JOBS: [&str; 2] = [EmbedDocuments::KIND, ReadTranscript::KIND];
+pub(crate) const HANDLED_JOBS: [&str; 3] = [EmbedDocuments::KIND, ReadTranscript::KIND, DigestSession::KIND];
 
 /// Serves until `shutdown` is cancelled, then finishes what is in hand. An error is one that waiting would not mend: a schema
 /// newer than this program, a database without pgvector.
@@ -69,13 +74,16 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
     let storage = Storage::default();
     let folders = Folders::new(config.spool.clone(), config.config.clone(), config.settings.clone());
     let (writer, write_loop) = Writer::new(&journal, &config.projects, storage.clone());
+    let embedder = Embedder::over(config.models.clone());
+    let unasked = Unasked::new(db.clone(), embedder.clone(), folders.clone(), config.switches, tasks.clone());
     let app = App {
         database: Database::default(),
-        embedder: Embedder::over(config.models.clone()),
+        embedder,
         spool: Spool::at(config.spool.clone()),
         storage,
         counters: Arc::default(),
         exclusion: Exclusion::listed_in(Some(config.config)),
+        unasked,
         tasks: tasks.clone(),
         token: auth::Token::new(&config.token),
         writer,
@@ -117,10 +125,12 @@ async fn work(
     storage.look(&db, folders).await;
     let embedding = Worker::new(db.clone(), EmbedDocuments { db: db.clone(), embedder });
     let reading = Worker::new(db.clone(), ReadTranscript { db: db.clone(), projects });
+    let digesting = Worker::new(db.clone(), DigestSession { db: db.clone() });
     tokio::join!(
         spool.drain_until(&writer, &counters, &exclusion, shutdown),
         embedding.run(shutdown.clone()),
         reading.run(shutdown.clone()),
+        digesting.run(shutdown.clone()),
         storage.watch_until(&db, folders, shutdown),
         retention::apply_daily_until(&db, folders, shutdown),
         upkeep::keep_until(&db, shutdown),

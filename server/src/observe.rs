@@ -1,5 +1,6 @@
 //! What can be seen from outside: health for everyone, numbers for the operator.
 
+use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -8,7 +9,7 @@ use anyhow::Context as _;
 use axum::Json;
 use axum::extract::State;
 use memory::embed::EmbedState;
-use memory::store::{Stats, schema_version, stats as read_stats};
+use memory::store::{InjectionCounts, Stats, StoreError, injection_counts, schema_version, stats as read_stats};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -84,15 +85,18 @@ pub(crate) struct Numbers {
     journal: Stats,
     linkage_ratio: Option<f64>,
     events: Counts,
+    /// How often agents were told something unasked, by occasion.
+    unasked: BTreeMap<String, InjectionCounts>,
 }
 
 /// `GET /api/admin/stats`: the journal's counts, and what came in since the start.
 pub(crate) async fn stats(State(app): State<App>) -> Result<Json<Numbers>, ApiError> {
-    let journal = read_stats(&app.db).await.map_err(|error| {
+    let told = async { Ok::<_, StoreError>((read_stats(&app.db).await?, injection_counts(&app.db).await?)) };
+    let (journal, unasked) = told.await.map_err(|error| {
         tracing::warn!(error = &error as &dyn std::error::Error, "the journal's counts could not be read");
         ApiError::DatabaseAway
     })?;
-    Ok(Json(Numbers { linkage_ratio: journal.linkage_ratio(), events: app.counters.read(), journal }))
+    Ok(Json(Numbers { linkage_ratio: journal.linkage_ratio(), events: app.counters.read(), journal, unasked }))
 }
 
 /// Asks a running server for its health, for container health checks: a few lines instead of a client in the image.

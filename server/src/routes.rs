@@ -1,35 +1,41 @@
 //! What hooks and MCP processes ask for.
 
+use std::time::Instant;
+
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, JsonRejection};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
 use chrono::Utc;
 use memory::embed::QueryVector;
 use memory::event::{Agent, Envelope, Reading};
+use memory::store::Recorded;
 use serde::Deserialize;
 
 use crate::App;
 use crate::error::ApiError;
 use crate::exclusion::Exclusion;
 use crate::router::MAX_BODY_BYTES;
+use crate::unasked::Asked;
 use crate::writer::WriteError;
 
 /// A larger event is read on a thread of its own and answered after its commit.
 const MAX_HELD_BYTES: usize = 256 * 1024;
 
 /// Takes one event in. 204 comes after its commit; 202, for who prefers not to wait for that (RFC 7240), when the event lies in
-/// the spool and has its place in the queue for the commit. There is nothing to print yet for any event.
+/// the spool and has its place in the queue for the commit. 200 comes after the commit too, with what the hook is to print.
 pub(crate) async fn record_event(
     State(app): State<App>,
     Path(agent): Path<String>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
-) -> Result<StatusCode, ApiError> {
+) -> Result<Response, ApiError> {
+    let came_in = Instant::now();
     let agent: Agent = agent.parse()?;
-    let body = whole(body)?;
-    let parsed = parse(&app.exclusion, agent, Wish::of(&headers), body.clone()).await;
+    let (body, wish) = (whole(body)?, Wish::of(&headers));
+    let parsed = parse(&app.exclusion, agent, wish, body.clone()).await;
     let Arrived { reading, holdable } = parsed.inspect_err(|error| {
         app.counters.count_malformed();
         // What our own hook sent came from an agent; it may be told apart one day.
@@ -41,7 +47,7 @@ pub(crate) async fn record_event(
         Reading::Ignored { event, reason } => {
             app.counters.count_ignored(&event);
             tracing::debug!(event.name = event, reason, "ignored an event");
-            return Ok(StatusCode::NO_CONTENT);
+            return Ok(StatusCode::NO_CONTENT.into_response());
         }
     };
     // Without a schema nothing can be stored, and waiting for it would hold up the agent.
@@ -57,11 +63,16 @@ pub(crate) async fn record_event(
                 held.committed();
             }
         });
-        return Ok(StatusCode::ACCEPTED);
+        return Ok(StatusCode::ACCEPTED.into_response());
     }
+    let asked = Asked::of(&event).filter(|_| wish == Wish::Commit);
     let recorded = app.writer.write(event).await.map_err(|error| refused(&error))?;
     app.counters.count_recorded(recorded);
-    Ok(StatusCode::NO_CONTENT)
+    match asked {
+        // What is known already was answered when it came first.
+        Some(asked) if recorded != Recorded::Known => Ok(app.unasked.answer(asked, came_in).await),
+        _ => Ok(StatusCode::NO_CONTENT.into_response()),
+    }
 }
 
 /// An event as it came, and the name under which the spool may hold it until its commit.

@@ -97,7 +97,7 @@ impl<'a> Journal<'a> {
     }
 
     /// Every row that events make, as text, table by table: two equal dumps mean that nothing changed. Left out are the
-    /// queue and the vectors, which the worker changes in its own time.
+    /// queue, the vectors and the digests, which the worker changes in its own time.
     pub async fn dump(self) -> Result<Vec<String>> {
         let mut rows = Vec::new();
         for table in [
@@ -111,7 +111,12 @@ impl<'a> Journal<'a> {
             "mem_search_index",
         ] {
             let query = format!(
-                "select '{table} ' || (to_jsonb(t) - 'embedding' - 'embedding_model_id')::text from {table} t order by 1"
+                "select '{table} ' || (to_jsonb(t) - 'embedding' - 'embedding_model_id')::text from {table} t
+                 where not ('{table}' = 'mem_observations' and to_jsonb(t) ->> 'kind' = 'digest')
+                   and not ('{table}' = 'mem_search_index' and to_jsonb(t) ->> 'document_kind' = 'note'
+                            and exists (select from mem_observations note
+                                        where note.kind = 'digest' and note.id = (to_jsonb(t) ->> 'document_id')::bigint))
+                 order by 1"
             );
             let read = sqlx::query_scalar::<_, String>(AssertSqlSafe(query)).fetch_all(self.pool).await;
             rows.extend(read.with_context(|| format!("reading {table}"))?);
@@ -124,11 +129,21 @@ impl<'a> Journal<'a> {
         Ok(self.row_counts().await?.values().sum())
     }
 
-    /// How many rows of what was remembered each table holds. Left out are the queue, whose jobs come and go, and the runs
-    /// of backfills.
+    /// How many rows of what was remembered each table holds. Left out are the queue, whose jobs come and go, the runs of backfills,
+    /// the digests that the worker writes in its own time, and what agents were told.
     pub async fn remembered(self) -> Result<BTreeMap<String, i64>> {
+        const OTHER: [&str; 4] =
+            ["mem_observation_queue", "mem_backfill_runs", "mem_injections", "mem_injection_counts"];
         let mut counts = self.row_counts().await?;
-        counts.retain(|table, _| table != "mem_observation_queue" && table != "mem_backfill_runs");
+        counts.retain(|table, _| !OTHER.contains(&table.as_str()));
+        let digests = "select count(*), count(document_id) from mem_observations note
+                       left join mem_search_index on document_kind = 'note' and document_id = note.id
+                       where note.kind = 'digest'";
+        let (notes, documents): (i64, i64) =
+            sqlx::query_as(digests).fetch_one(self.pool).await.context("counting the digests")?;
+        for (table, digests) in [("mem_observations", notes), ("mem_search_index", documents)] {
+            counts.entry(table.to_owned()).and_modify(|count| *count -= digests);
+        }
         Ok(counts)
     }
 
@@ -145,7 +160,7 @@ impl<'a> Journal<'a> {
     async fn row_counts(self) -> Result<BTreeMap<String, i64>> {
         let tables = sqlx::query(
             "select tablename from pg_tables where schemaname = 'public' and tablename like 'mem\\_%'
-             and tablename <> 'mem_schema_migrations'",
+             and tablename not in ('mem_schema_migrations', 'mem_search_statistics')",
         )
         .fetch_all(self.pool)
         .await

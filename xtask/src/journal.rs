@@ -1,8 +1,10 @@
 //! The journal as the operator sees it: whether its database answers, and how much is in it.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result};
 use memory::home::Home;
-use memory::store::{self, Db, Stats};
+use memory::store::{self, Db, InjectionCounts, Stats};
 
 use crate::output::HintExt;
 use crate::runtime::external::told;
@@ -13,12 +15,16 @@ pub async fn open(home: &Home) -> Result<Db> {
     store::connect(&url).await.map_err(told)
 }
 
-/// How much is in the journal.
-pub async fn stats(home: &Home) -> Result<Stats> {
+/// How often agents were told something unasked, by occasion.
+pub type Unasked = BTreeMap<String, InjectionCounts>;
+
+/// How much is in the journal, and how often agents were told something unasked.
+pub async fn stats(home: &Home) -> Result<(Stats, Unasked)> {
     let db = open(home).await?;
-    let stats = store::stats(&db).await.context("cannot count what is in the journal");
+    let counted = async { Ok::<_, store::StoreError>((store::stats(&db).await?, store::injection_counts(&db).await?)) };
+    let counted = counted.await.context("cannot count what is in the journal");
     db.close().await;
-    stats.hint("run `cargo xtask migrate` if the schema is older than this program")
+    counted.hint("run `cargo xtask migrate` if the schema is older than this program")
 }
 
 /// Brings the schema up to date; gives the version it then has.

@@ -26,7 +26,12 @@ pub(super) fn read(wire: &mut Wire) -> Result<EventKind, NotKept> {
     match wire.event().as_str() {
         "SessionStart" => Ok(wire.session_started()),
         "SessionEnd" => Ok(wire.session_ended()),
-        "BeforeAgent" => wire.prompt(),
+        "BeforeAgent" => {
+            if let Some(Value::String(prompt)) = wire.payload.get_mut("prompt") {
+                *prompt = without_context(prompt).to_owned();
+            }
+            wire.prompt()
+        }
         "AfterAgent" => wire.turn_ended(wire.string("prompt_response")),
         "AfterTool" => {
             let response = wire.take("tool_response").unwrap_or_default();
@@ -36,6 +41,21 @@ pub(super) fn read(wire: &mut Wire) -> Result<EventKind, NotKept> {
         }
         name => not_kept(&NOT_KEPT, name),
     }
+}
+
+/// What the person said, without what hooks told: the client puts that of a session's start before the first prompt, and that of a
+/// prompt behind it.
+pub(crate) fn without_context(prompt: &str) -> &str {
+    const OPEN: &str = "<hook_context>";
+    const CLOSE: &str = "</hook_context>";
+    let mut said = prompt;
+    while let Some((_, rest)) = said.trim_start().strip_prefix(OPEN).and_then(|told| told.split_once(CLOSE)) {
+        said = rest.trim_start();
+    }
+    while let Some((rest, _)) = said.trim_end().strip_suffix(CLOSE).and_then(|told| told.rsplit_once(OPEN)) {
+        said = rest.trim_end();
+    }
+    said
 }
 
 /// What the model was given, else what the person was shown.
@@ -98,6 +118,13 @@ mod tests {
             _ => None,
         };
         assert_eq!(error.as_deref(), expected, "{content}");
+    }
+
+    #[test]
+    fn takes_what_hooks_told_for_no_part_of_a_prompt() {
+        let told = "<hook_context>a brief</hook_context>\n\nFix it\n\n<hook_context>two hits</hook_context>";
+        assert_eq!(without_context(told), "Fix it");
+        assert_eq!(without_context("What is <hook_context> there?"), "What is <hook_context> there?");
     }
 
     #[test]

@@ -34,6 +34,7 @@ use uuid::Uuid;
 
 pub use agent::{Agent, UnknownAgent};
 pub use envelope::{Envelope, EnvelopeError};
+pub(crate) use gemini_cli::without_context as without_gemini_context;
 pub use happening::{Happening, HappeningKind};
 pub use metadata::NOT_KEPT;
 pub(crate) use output::of_tool as output_of_tool;

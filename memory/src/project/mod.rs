@@ -19,7 +19,7 @@ use std::str::FromStr;
 use crate::event::bounded_id;
 
 /// The key of the one project for what was done nowhere in particular: in the home folder or in a temporary one.
-const UNFILED_KEY: &str = "unfiled:";
+pub(crate) const UNFILED_KEY: &str = "unfiled:";
 
 /// Where an agent worked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

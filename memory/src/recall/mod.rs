@@ -6,6 +6,7 @@
 //!
 //! Questions about code stand on it: `file_history` who touched a file, `fixes` what worked after a failure, `how` which commands
 //! worked for a goal. `shell`, `commands` and `touches` read what calls ran and which files they named, `calls` reads the calls themselves.
+//! `unasked` tells an agent what it did not ask for, where `relevance` says that it helps.
 
 mod bm25;
 mod calls;
@@ -18,11 +19,13 @@ mod how;
 mod lookup;
 mod nearby;
 mod plan;
+pub mod relevance;
 mod search;
 mod shell;
 mod support;
 mod timeline;
 mod touches;
+pub mod unasked;
 
 use chrono::{DateTime, Utc};
 

@@ -114,7 +114,13 @@ pub async fn roll_back(db: &Db, run: BackfillRunId) -> Result<Option<RolledBack>
            ), happenings as (
                delete from mem_session_events where backfill_run_id = $1 returning id
            ), notes as (
-               delete from mem_observations where backfill_run_id = $1 returning id
+               -- A session that a hook has told of since keeps its digest.
+               delete from mem_observations note
+               where backfill_run_id = $1
+                 and not (kind = 'digest' and source = 'worker'
+                          and exists (select from mem_sessions where id = note.session_id
+                                      and backfill_run_id is distinct from $1))
+               returning id
            ), documents as (
                select 'prompt' as kind, id from prompts
                union all select 'call', id from calls

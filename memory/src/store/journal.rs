@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use super::tool_calls::Stored;
-use super::{Db, StoreError, documents, projects, prompts, session_events, sessions, tool_calls};
+use super::{Db, StoreError, digests, documents, projects, prompts, session_events, sessions, tool_calls};
 use crate::analyze;
 use crate::event::{Event, EventKind, Key, Origin, Outcome, ToolCall};
 use crate::ids::{DocumentId, DocumentKind, ProjectId, SessionId};
@@ -270,6 +270,7 @@ impl Batch<'_> {
             EventKind::SessionEnded { reason } => {
                 sessions::end(connection, session, when, reason.as_deref()).await?;
                 enqueue_transcript(connection, event).await?;
+                digests::enqueue_digest(connection, event.agent.as_str(), &event.session).await?;
                 Ok(Recorded::Stored)
             }
             EventKind::PromptSubmitted { key, prompt, source } => {

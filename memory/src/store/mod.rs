@@ -10,9 +10,11 @@ pub mod bench;
 mod claude_mem;
 mod connect;
 mod diagnosis;
+mod digests;
 mod documents;
 mod forget;
 mod imports;
+mod injections;
 mod journal;
 mod observations;
 mod outputs;
@@ -36,6 +38,8 @@ pub use backfill::{BackfillRun, RolledBack, RunEnd, finish_run, roll_back, runs 
 pub use claude_mem::{ClaudeMem, ClaudeMemError};
 pub use connect::{ConnectError, Db, connect, connect_lazily, migrate, schema_version};
 pub use diagnosis::{AgentLinkage, ModelShare, agents, database_bytes, enqueue_stale_documents, models};
+pub use digests::{DIGEST_SESSION, keep_digest, session_facts};
+pub(crate) use digests::{call_facts, enqueue_digest};
 pub(crate) use documents::padded;
 pub use documents::{
     DocumentText, EMBED_DOCUMENT, Embedded, STORED_DIMENSIONS, document_texts, embedding_model, revisions,
@@ -43,6 +47,8 @@ pub use documents::{
 };
 pub use forget::{forget, forgettable};
 pub use imports::{ImportedNote, NoteKind, import_note};
+pub use injections::{InjectionCounts, Occasion, Told, count_injection, injection_counts};
+pub(crate) use injections::{Telling, claim as claim_tellings};
 pub use journal::{ProjectCache, READ_TRANSCRIPT, Recorded, commit, record};
 pub use observations::{
     ChangedObservation, NewObservation, SavedObservation, Source, save as save_observation,

@@ -87,7 +87,16 @@ pub async fn split_project(db: &Db, project: &str, by: SplitBy<'_>) -> Result<Sp
     )
     .fetch_all(&mut *tx)
     .await?;
-    move_documents(&mut tx, own, &sessions, &[]).await?;
+    // What was told of a session goes with it.
+    let digests = sqlx::query_scalar!(
+        "update mem_observations set project_id = $1
+         where session_id = any($2) and kind = 'digest' and source = 'worker' returning id",
+        own as ProjectId,
+        &sessions,
+    )
+    .fetch_all(&mut *tx)
+    .await?;
+    move_documents(&mut tx, own, &sessions, &digests).await?;
     let split = SplitProject { from: row.name, name: name_of(what), keys, sessions: sessions.len() };
     audit(&mut tx, "split_project", &split.from, &json!(split)).await?;
     tx.commit().await?;

@@ -146,7 +146,11 @@ async fn try_undo(db: &Db, merge: i64) -> Result<UndoneMerge, ProjectError> {
                       or project_key = (select identity_key from mem_projects where id = $1))
                returning id
            ), observations as (
-               update mem_observations set project_id = $1 where id = any($5) and project_id = $2 returning id
+               update mem_observations set project_id = $1
+               where project_id = $2
+                 and (id = any($5)
+                      or (kind = 'digest' and source = 'worker' and session_id in (select id from sessions)))
+               returning id
            ), lessons as (
                update mem_lessons set project_id = $1 where id = any($6) and project_id = $2
            )

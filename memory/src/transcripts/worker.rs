@@ -6,7 +6,7 @@ use super::{Context, Places, TakeInError, TakenIn, find, take_in};
 use crate::event::Agent;
 use crate::project::{Checkout, ProjectPolicy};
 use crate::queue::{Handler, Job, Outcome};
-use crate::store::{Db, ProjectCache, READ_TRANSCRIPT};
+use crate::store::{self, Db, ProjectCache, READ_TRANSCRIPT, StoreError};
 
 /// Reads the transcripts that jobs name, where this machine has them.
 pub struct ReadTranscript {
@@ -23,14 +23,22 @@ impl Handler for ReadTranscript {
         for job in jobs {
             let Some(named) = Named::of(job) else { return Outcome::Failed("the job names no transcript".to_owned()) };
             match self.read(&named).await {
-                Ok(taken) => tracing::debug!(
-                    session.agent = named.agent.as_str(),
-                    inserted = taken.inserted.total(),
-                    amended = taken.amended,
-                    known = taken.known,
-                    skipped_lines = taken.read.skipped_lines(),
-                    "read the transcript of a session that has ended"
-                ),
+                Ok(taken) => {
+                    tracing::debug!(
+                        session.agent = named.agent.as_str(),
+                        inserted = taken.inserted.total(),
+                        amended = taken.amended,
+                        known = taken.known,
+                        skipped_lines = taken.read.skipped_lines(),
+                        "read the transcript of a session that has ended"
+                    );
+                    // Its digest may have been written before.
+                    if (taken.inserted.total() > 0 || taken.amended > 0)
+                        && let Err(error) = self.digest_again(&named).await
+                    {
+                        return Outcome::NotReady(error.to_string());
+                    }
+                }
                 Err(TakeInError::Store(error)) if error.is_transient() => return Outcome::NotReady(error.to_string()),
                 Err(error) => return Outcome::Failed(format!("{:#}", Told(&error))),
             }
@@ -58,6 +66,11 @@ impl Named {
 }
 
 impl ReadTranscript {
+    async fn digest_again(&self, named: &Named) -> Result<(), StoreError> {
+        let mut connection = self.db.acquire().await?;
+        store::enqueue_digest(&mut connection, named.agent.as_str(), &named.session).await
+    }
+
     async fn read(&self, named: &Named) -> Result<TakenIn, TakeInError> {
         let mut taken = TakenIn::default();
         // The server may run in a container, or on another machine than the agent.

@@ -159,7 +159,9 @@ async fn finds_one_project_in_two_clones_of_a_repository() -> Result<()> {
     let second = repository(stack.scratch().join("two/copy"), "topic", "https://example.com/acme/widgets")?;
     for folder in [&first, &second] {
         let mut session = Conversation::new(folder);
-        deliver(&stack, &[session.starts(), session.asks("Where am I?")]).await?;
+        for event in [session.starts(), session.asks("Where am I?")] {
+            stack.hook(&event).await?;
+        }
     }
     stack.drained().await?;
     let sessions = stack.journal().sessions().await?;

@@ -28,3 +28,5 @@ mod room;
 mod spool;
 mod told_twice;
 mod transcripts;
+mod unasked;
+mod unasked_others;

@@ -5,13 +5,13 @@ use std::fmt::Write;
 use anyhow::{Context, Result};
 use chrono::{DateTime, Utc};
 use memory::home::Home;
-use memory::store::Stats;
+use memory::store::{InjectionCounts, Stats};
 use serde::Serialize;
 
 use super::doctor::LARGE_SPOOL_BYTES;
 use crate::cli::JsonArgs;
 use crate::health::{self, Health};
-use crate::journal;
+use crate::journal::{self, Unasked};
 use crate::output::{Printer, headline, human_bytes, human_duration};
 use crate::runtime::{self, Installation, ServiceState};
 
@@ -39,6 +39,8 @@ struct Status {
     journal: Option<Stats>,
     linkage_ratio: Option<f64>,
     journal_trouble: Option<String>,
+    /// How often agents were told something unasked; `null` where the database does not answer.
+    unasked: Option<Unasked>,
 }
 
 impl Status {
@@ -52,6 +54,7 @@ impl Status {
             journal: None,
             linkage_ratio: None,
             journal_trouble: None,
+            unasked: None,
         };
         let Some(installation) = &status.installation else { return Ok(status) };
         let (services, server, journal) = tokio::join!(
@@ -65,9 +68,10 @@ impl Status {
         }
         status.server = server.ok();
         match journal {
-            Ok(counts) => {
+            Ok((counts, unasked)) => {
                 status.linkage_ratio = counts.linkage_ratio();
                 status.journal = Some(counts);
+                status.unasked = Some(unasked);
             }
             Err(error) => status.journal_trouble = Some(headline(&error)),
         }
@@ -97,6 +101,9 @@ impl Status {
             (Some(stats), _) => tell_journal(&mut text, stats, now),
             (None, Some(trouble)) => row(&mut text, "journal", &format!("cannot be read: {trouble}")),
             (None, None) => {}
+        }
+        if let Some(unasked) = &self.unasked {
+            row(&mut text, "unasked", &told(unasked));
         }
         text
     }
@@ -138,6 +145,17 @@ fn tell_journal(text: &mut String, stats: &Stats, now: DateTime<Utc>) {
     for (name, value) in rows {
         row(text, name, &value);
     }
+}
+
+/// How often agents were told something without having asked.
+fn told(unasked: &Unasked) -> String {
+    let of = |occasion: &str| unasked.get(occasion).copied().unwrap_or_default();
+    let told = |name: &str, counts: InjectionCounts| {
+        let unable = counts.late + counts.failed;
+        let unable = if unable > 0 { format!(" ({unable} not in time)") } else { String::new() };
+        format!("{name} spoke {}, was silent {}{unable}", counts.spoke, counts.silent)
+    };
+    format!("{}; {}", told("brief", of("brief")), told("prompt hits", of("prompt_hits")))
 }
 
 fn linked(stats: &Stats) -> String {
@@ -199,6 +217,7 @@ mod tests {
             linkage_ratio: stats.linkage_ratio(),
             journal: Some(stats),
             journal_trouble: None,
+            unasked: Some(Unasked::new()),
         }
     }
 
@@ -207,6 +226,16 @@ mod tests {
         let text = status().text(DateTime::UNIX_EPOCH + TimeDelta::minutes(5));
         assert!(text.lines().count() <= 24, "{text}");
         assert!(text.contains("75.0 % of tool calls") && text.contains("5 min ago"), "{text}");
+    }
+
+    #[test]
+    fn says_how_often_agents_were_told_something_unasked() {
+        let counts = InjectionCounts { spoke: 3, silent: 10, late: 1, failed: 1 };
+        let text = Status { unasked: Some([("brief".to_owned(), counts)].into()), ..status() }.text(Utc::now());
+        assert!(
+            text.contains("brief spoke 3, was silent 10 (2 not in time); prompt hits spoke 0, was silent 0"),
+            "{text}"
+        );
     }
 
     #[test]

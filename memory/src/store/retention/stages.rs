@@ -342,8 +342,8 @@ async fn remove_some(
     Ok(rows)
 }
 
-/// Prompts that no call refers to any more, what else happened in the session, and the session itself when it is empty; not one
-/// that a note, a lesson or the index of either speaks of, or of which something was forgotten, which must not come back.
+/// Prompts that no call refers to any more, what else happened in the session, its digest, and the session itself when it is empty; not
+/// one that a note, a lesson or the index of either speaks of, or of which something was forgotten, which must not come back.
 async fn remove_some_prompts(
     connection: &mut PgConnection,
     session: i64,
@@ -355,9 +355,12 @@ async fn remove_some_prompts(
                where session_id = $1 and occurred_at < $2
                  and not exists (select from mem_tool_calls where prev_user_prompt_id = prompt.id)
                order by occurred_at limit $3
+           ), digests as (
+               delete from mem_observations
+               where session_id = $1 and kind = 'digest' and source = 'worker' and occurred_at < $2 returning id
            ), documents as (
-               delete from mem_search_index
-               where document_kind = 'prompt' and document_id in (select id from doomed)
+               delete from mem_search_index where (document_kind, document_id) in
+                   (select 'prompt', id from doomed union all select 'note', id from digests)
            ), gone as (
                delete from mem_user_prompts where id in (select id from doomed) returning id
            ), events as (

@@ -15,7 +15,8 @@ use super::emit::{Emitter, Moment, Told, hash_of, time};
 use super::json::{Text, value_of};
 use super::places::Noted;
 use crate::event::{
-    Capped, Key, MAX_OUTPUT_BYTES, Outcome, Subagent, ToolCall, bounded_id, cap_input, output_of_tool, without_nul,
+    Capped, Key, MAX_OUTPUT_BYTES, Outcome, Subagent, ToolCall, bounded_id, cap_input, output_of_tool,
+    without_gemini_context, without_nul,
 };
 
 #[derive(Debug, Deserialize)]
@@ -142,6 +143,7 @@ impl Reader {
             }
             return emit.skip("injected text");
         }
+        let text = without_gemini_context(&text);
         let Some(id) = line.id.get().filter(|_| !text.trim().is_empty()) else {
             return emit.skip("what tools gave back");
         };
@@ -152,7 +154,7 @@ impl Reader {
             return emit.skip("a subagent's task");
         }
         self.close_turn(emit);
-        let told = Told { key: id, own_id: id, text: &text, source: None };
+        let told = Told { key: id, own_id: id, text, source: None };
         if let Some(key) = emit.prompt(&self.moment(at), &told) {
             self.prompt = Some(key);
         }

@@ -148,7 +148,7 @@ impl Connection {
             },
         };
         match client.post(body).await {
-            Ok(202 | 204) => Sent::Acknowledged,
+            Ok(200 | 202 | 204) => Sent::Acknowledged,
             Ok(_) => Sent::Unacknowledged,
             Err(_) => {
                 self.client = None;

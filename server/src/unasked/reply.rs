@@ -1,0 +1,65 @@
+//! The JSON in which each agent takes context from its hook. Only members that the agent knows: Codex refuses a reply with any other.
+
+use memory::event::Agent;
+use memory::store::Occasion;
+use serde_json::{Value, json};
+
+/// Claude Code writes what is longer into a file and shows a preview; it takes 10,000.
+const MAX_CHARS: usize = 9_500;
+
+/// How the agent calls the event; `None`: it takes no context from a hook of that event. Cursor's prompts take none, Copilot CLI drops
+/// what is said to a prompt, and OpenCode's plugin passes nothing on.
+pub(super) const fn event_name(agent: Agent, occasion: Occasion) -> Option<&'static str> {
+    match (agent, occasion) {
+        (Agent::OpenCode, _) | (Agent::Cursor | Agent::CopilotCli, Occasion::PromptHits) => None,
+        (Agent::Cursor, Occasion::Brief) => Some("sessionStart"),
+        (Agent::GeminiCli, Occasion::PromptHits) => Some("BeforeAgent"),
+        (_, Occasion::Brief) => Some("SessionStart"),
+        (_, Occasion::PromptHits) => Some("UserPromptSubmit"),
+    }
+}
+
+/// What the hook prints.
+pub(super) fn reply(agent: Agent, occasion: Occasion, text: String) -> Option<Value> {
+    let name = event_name(agent, occasion)?;
+    let text = if text.chars().count() > MAX_CHARS { text.chars().take(MAX_CHARS).collect() } else { text };
+    Some(match agent {
+        Agent::Cursor => json!({ "additional_context": text }),
+        Agent::CopilotCli => json!({ "additionalContext": text }),
+        _ => json!({ "hookSpecificOutput": { "hookEventName": name, "additionalContext": text } }),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(agent: Agent, occasion: Occasion, expected: Option<Value>) {
+        assert_eq!(reply(agent, occasion, "x".into()), expected, "{agent}");
+    }
+
+    #[test]
+    fn each_agent_gets_the_members_that_it_knows() {
+        let specific =
+            |name: &str| Some(json!({"hookSpecificOutput": {"hookEventName": name, "additionalContext": "x"}}));
+        for agent in [Agent::ClaudeCode, Agent::Codex, Agent::VsCode, Agent::Custom] {
+            check(agent, Occasion::Brief, specific("SessionStart"));
+            check(agent, Occasion::PromptHits, specific("UserPromptSubmit"));
+        }
+        check(Agent::GeminiCli, Occasion::Brief, specific("SessionStart"));
+        check(Agent::GeminiCli, Occasion::PromptHits, specific("BeforeAgent"));
+        check(Agent::Cursor, Occasion::Brief, Some(json!({"additional_context": "x"})));
+        check(Agent::CopilotCli, Occasion::Brief, Some(json!({"additionalContext": "x"})));
+        for agent in [Agent::Cursor, Agent::CopilotCli, Agent::OpenCode] {
+            check(agent, Occasion::PromptHits, None);
+        }
+    }
+
+    #[test]
+    fn cuts_what_the_agent_would_put_into_a_file() {
+        let reply = reply(Agent::ClaudeCode, Occasion::Brief, "é".repeat(20_000)).unwrap();
+        let text = reply["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+        assert_eq!(text.chars().count(), MAX_CHARS);
+    }
+}
