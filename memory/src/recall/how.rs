@@ -7,7 +7,8 @@ use sqlx::PgConnection;
 
 use super::calls::{self, Call, Inputs};
 use super::commands::{command_of, normalised, only_looks};
-use super::{Filter, RankedList, RecallError, fuse, rankings};
+use super::search::rankings;
+use super::{Filter, RankedList, RecallError, fuse};
 use crate::analyze;
 use crate::embed::QueryVector;
 use crate::ids::{DocumentId, DocumentKind, ProjectId};
