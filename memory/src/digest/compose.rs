@@ -1,5 +1,7 @@
 //! A session's digest as text.
 
+use std::fmt::Write as _;
+
 use super::{Failure, SessionFacts, Work};
 use crate::analyze::headline;
 
@@ -72,7 +74,8 @@ fn told_failure(failure: &Failure, folder: Option<&str>) -> String {
         let changed: Vec<_> = fix.changed.iter().map(|path| within(folder, path)).collect();
         let after =
             if changed.is_empty() { String::new() } else { format!(", after changes in {}", listed(&changed, 3)) };
-        line.push_str(&format!("; then `{}` worked{after}", headline(&fix.command)));
+        // Writing to a string cannot fail.
+        let _ = write!(line, "; then `{}` worked{after}", headline(&fix.command));
     }
     line
 }

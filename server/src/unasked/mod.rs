@@ -163,15 +163,13 @@ impl Unasked {
             Occasion::Brief => self.switches.brief,
             Occasion::PromptHits => self.switches.prompt_hits,
         };
-        match switch {
-            Some(switch) => switch == Switch::On,
-            None => {
-                let recall = self.folders.settings().recall;
-                match occasion {
-                    Occasion::Brief => recall.brief,
-                    Occasion::PromptHits => recall.prompt_hits,
-                }
-            }
+        if let Some(switch) = switch {
+            return switch == Switch::On;
+        }
+        let recall = self.folders.settings().recall;
+        match occasion {
+            Occasion::Brief => recall.brief,
+            Occasion::PromptHits => recall.prompt_hits,
         }
     }
 }

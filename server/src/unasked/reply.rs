@@ -35,22 +35,21 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(agent: Agent, occasion: Occasion, expected: Option<Value>) {
-        assert_eq!(reply(agent, occasion, "x".into()), expected, "{agent}");
+    fn check(agent: Agent, occasion: Occasion, expected: Option<&Value>) {
+        assert_eq!(reply(agent, occasion, "x".into()).as_ref(), expected, "{agent}");
     }
 
     #[test]
     fn each_agent_gets_the_members_that_it_knows() {
-        let specific =
-            |name: &str| Some(json!({"hookSpecificOutput": {"hookEventName": name, "additionalContext": "x"}}));
+        let specific = |name: &str| json!({"hookSpecificOutput": {"hookEventName": name, "additionalContext": "x"}});
         for agent in [Agent::ClaudeCode, Agent::Codex, Agent::VsCode, Agent::Custom] {
-            check(agent, Occasion::Brief, specific("SessionStart"));
-            check(agent, Occasion::PromptHits, specific("UserPromptSubmit"));
+            check(agent, Occasion::Brief, Some(&specific("SessionStart")));
+            check(agent, Occasion::PromptHits, Some(&specific("UserPromptSubmit")));
         }
-        check(Agent::GeminiCli, Occasion::Brief, specific("SessionStart"));
-        check(Agent::GeminiCli, Occasion::PromptHits, specific("BeforeAgent"));
-        check(Agent::Cursor, Occasion::Brief, Some(json!({"additional_context": "x"})));
-        check(Agent::CopilotCli, Occasion::Brief, Some(json!({"additionalContext": "x"})));
+        check(Agent::GeminiCli, Occasion::Brief, Some(&specific("SessionStart")));
+        check(Agent::GeminiCli, Occasion::PromptHits, Some(&specific("BeforeAgent")));
+        check(Agent::Cursor, Occasion::Brief, Some(&json!({"additional_context": "x"})));
+        check(Agent::CopilotCli, Occasion::Brief, Some(&json!({"additionalContext": "x"})));
         for agent in [Agent::Cursor, Agent::CopilotCli, Agent::OpenCode] {
             check(agent, Occasion::PromptHits, None);
         }

@@ -2,6 +2,7 @@
 //! notes. After a resumption or a compaction only what is new, for the rest was told or is remembered.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -166,16 +167,17 @@ impl Stopped {
             self.end_reason.as_deref().map_or_else(|| "not ended".to_owned(), |reason| format!("ended: {reason}"));
         let id = DocumentId { kind: DocumentKind::Prompt, row: self.prompt_id };
         let mut text = format!("Asked last: {}", quoted(&self.prompt, max_chars));
-        match &self.answer {
-            Some(answer) => text.push_str(&format!(" Answered: {}", quoted(answer, max_chars))),
-            None => text.push_str(" It was not answered."),
-        }
+        text += &match &self.answer {
+            Some(answer) => " Answered: ".to_owned() + &quoted(answer, max_chars),
+            None => " It was not answered.".to_owned(),
+        };
         let known_by = text.clone();
         if let Some(files) = self.digest.as_deref().and_then(|digest| line_of(digest, "Files changed: ")) {
-            text.push_str(&format!(" Files changed: {}.", quoted(files, MAX_CHARS / 2)));
+            // Writing to a string cannot fail.
+            let _ = write!(text, " Files changed: {}.", quoted(files, MAX_CHARS / 2));
         }
         if let Some(row) = self.digest_id {
-            text.push_str(&format!(" Digest: {}.", DocumentId { kind: DocumentKind::Note, row }));
+            let _ = write!(text, " Digest: {}.", DocumentId { kind: DocumentKind::Note, row });
         }
         let source = source(Some(id), Some(self.last_event_at), &[&self.agent, &branch, &end]);
         Item {
