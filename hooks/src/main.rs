@@ -81,9 +81,8 @@ fn capture(agent: &str, event: &str, occurred_at: SystemTime) -> Option<()> {
 /// Only these events have a reply that the agent waits for.
 fn answer_to(event: &str) -> Answer {
     match event {
-        "SessionStart" | "UserPromptSubmit" | "PreToolUse" => Answer::WithReply,
-        // As Cursor and Gemini CLI call them; Cursor takes nothing with a prompt.
-        "sessionStart" | "BeforeAgent" => Answer::WithReply,
+        // The last two as Cursor and Gemini CLI call them; Cursor takes nothing with a prompt.
+        "SessionStart" | "UserPromptSubmit" | "PreToolUse" | "sessionStart" | "BeforeAgent" => Answer::WithReply,
         _ => Answer::WhenSafe,
     }
 }

@@ -1,6 +1,7 @@
 //! A query as it is looked for: the lexemes that may match, each with its weight, and what must or must not be there.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use super::lexemes::{Forms, quoted, words};
 use super::stems::Stems;
@@ -97,7 +98,7 @@ pub(super) fn phrase(text: &str, stems: &Stems) -> Option<String> {
             continue;
         }
         if !phrase.is_empty() {
-            phrase.push_str(&format!(" <{}> ", word.position - last));
+            let _ = write!(phrase, " <{}> ", word.position - last);
         }
         phrase.push_str(&quoted(&word.forms.exact));
         last = word.position;

@@ -151,7 +151,9 @@ mod tests {
     #[test]
     fn gives_nothing_that_does_not_fit() {
         let (mut seen, order) = session(&[1.0, 0.0]);
-        seen.values_mut().for_each(|document| document.fits = document.id == id(2));
+        for document in seen.values_mut() {
+            document.fits = document.id == id(2);
+        }
         assert_eq!(by_words(&seen, &order, &weights()), [id(2)]);
         assert_eq!(by_meaning(&seen), [id(2)]);
         assert_eq!(by_meaning_nearby(&seen, &order), [id(2)]);

@@ -103,7 +103,9 @@ async fn find(db: &Db, text: &str, vector: Option<QueryVector>, filter: &Filter)
     let around: Vec<_> = around.into_iter().collect();
     let mut seen = lookup::seen(&mut connection, &around, &query, meaning.as_ref(), filter).await?;
     let support = support::of_all(&seen, &order, &weights);
-    seen.values_mut().for_each(|document| document.fits &= support.contains_key(&document.id));
+    for document in seen.values_mut() {
+        document.fits &= support.contains_key(&document.id);
+    }
     let ranked = |name, weight, mut documents: Vec<DocumentId>| {
         documents.truncate(DEPTH);
         RankedList { name, weight, documents }
