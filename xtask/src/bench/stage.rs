@@ -69,6 +69,11 @@ impl Stage {
                     programs.join(program.profile).join(format!("{}{}", program.built, std::env::consts::EXE_SUFFIX));
                 files::install(&built, &home.program(program.installed), Mode::Executable)?;
             }
+            // Nobody reads what it would tell unasked, and composing that would be measured with all else.
+            files::write_private(
+                &home.config().join("settings.toml"),
+                "[recall]\nbrief = false\nprompt_hits = false\n",
+            )?;
             files::write_private(&home.address_file(), &format!("127.0.0.1:{}\n", free_port()?))?;
             if embedding == Model::Pinned {
                 model::install(home, &ModelSource::Pinned, &downloads, Target::host()).await?;

@@ -344,11 +344,7 @@ async fn remove_some(
 
 /// Prompts that no call refers to any more, what else happened in the session, its digest, and the session itself when it is empty; not
 /// one that a note, a lesson or the index of either speaks of, or of which something was forgotten, which must not come back.
-async fn remove_some_prompts(
-    connection: &mut PgConnection,
-    session: i64,
-    before: DateTime<Utc>,
-) -> Result<i64, StoreError> {
+async fn remove_some_prompts(db: &mut PgConnection, session: i64, before: DateTime<Utc>) -> Result<i64, StoreError> {
     let rows = sqlx::query_scalar!(
         r#"with doomed as (
                select id from mem_user_prompts prompt
@@ -371,7 +367,7 @@ async fn remove_some_prompts(
         before,
         BATCH,
     )
-    .fetch_one(&mut *connection)
+    .fetch_one(&mut *db)
     .await?;
     if rows < BATCH {
         sqlx::query!(
@@ -387,7 +383,7 @@ async fn remove_some_prompts(
             session,
             before,
         )
-        .execute(connection)
+        .execute(db)
         .await?;
     }
     Ok(rows)
