@@ -64,6 +64,9 @@ pub(crate) struct IndexLine {
     /// Why it was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     matched: Option<Matched>,
+    /// How many more records say the same and are left out; left out for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeats: Option<i64>,
 }
 
 /// A hit's rank by each measure that found it (1 is best), and what speaks for it by itself.
@@ -165,6 +168,7 @@ impl IndexLine {
             headline: line.headline,
             failed: line.failed,
             matched: None,
+            repeats: None,
         }
     }
 
@@ -178,7 +182,8 @@ impl IndexLine {
             coverage: rounded(hit.support.coverage),
             similarity: hit.support.similarity.map(rounded),
         };
-        Self { matched: Some(matched), ..Self::of(hit.line) }
+        let repeats = (hit.repeats > 0).then_some(hit.repeats as i64);
+        Self { matched: Some(matched), repeats, ..Self::of(hit.line) }
     }
 }
 
@@ -203,7 +208,7 @@ mod tests {
         let id_read = id.parse().unwrap();
         let fused = Fused { id: id_read, score: 0.1, ranks: vec![("words", 2), ("meaning", 1)] };
         let support = Support { own_coverage: 0.5, coverage: 0.6, similarity: Some(0.4) };
-        Hit { line: line(id), fused, support }
+        Hit { line: line(id), fused, support, repeats: 0 }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Documents by id: as a line, and whole.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use serde_json::Value;
 use sqlx::PgConnection;
 
@@ -44,6 +46,25 @@ pub async fn details(db: &Db, ids: &[DocumentId]) -> Result<Vec<Details>, Recall
 /// The lines of documents, in no order; one that is gone is left out.
 pub(super) async fn lines(connection: &mut PgConnection, ids: &[DocumentId]) -> Result<Vec<Line>, RecallError> {
     Ok(read(connection, ids).await?.into_iter().map(|details| details.line).collect())
+}
+
+/// The same, each with what tells whether another says the same: a prompt or note with its text, a call with what was asked and
+/// whether it failed, whatever it gave back.
+pub(super) async fn lines_with_content(
+    connection: &mut PgConnection,
+    ids: &[DocumentId],
+) -> Result<Vec<(Line, u64)>, RecallError> {
+    let content = |details: &Details| {
+        let mut hash = DefaultHasher::new();
+        let Line { id, project, headline, failed, .. } = &details.line;
+        (id.kind.as_str(), project, headline, failed).hash(&mut hash);
+        match &details.input {
+            Some(input) => input.to_string().hash(&mut hash),
+            None => details.text.hash(&mut hash),
+        }
+        hash.finish()
+    };
+    Ok(read(connection, ids).await?.into_iter().map(|details| (details.line.clone(), content(&details))).collect())
 }
 
 async fn read(connection: &mut PgConnection, ids: &[DocumentId]) -> Result<Vec<Details>, RecallError> {

@@ -112,6 +112,7 @@ fn ranked(seen: &HashMap<DocumentId, Seen>, score: impl Fn(&Seen) -> Option<f64>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analyze::Lexemes;
     use crate::ids::DocumentKind;
 
     fn id(row: i64) -> DocumentId {
@@ -139,6 +140,29 @@ mod tests {
         let (seen, order) = session(&[0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
         let found: Vec<_> = by_words(&seen, &order, &weights()).into_iter().map(|id| id.row).collect();
         assert_eq!(found, [3, 4, 2, 5, 1, 6], "itself, then those around it, the nearer first");
+    }
+
+    /// The example in docs/recall.md.
+    #[test]
+    fn finds_the_command_that_fixed_what_was_asked_about() {
+        let words = ["fix", "flaki", "migrat"];
+        let counts = |text: &str| {
+            let lexemes = Lexemes::of(text);
+            let holds = |word: &&str| f64::from(u8::from(lexemes.tsvector.contains(&format!("'{word}':"))));
+            Counts { occurrences: words.iter().map(holds).collect(), length: f64::from(lexemes.length) }
+        };
+        let texts =
+            ["the migration test is flaky", "Bash\ncargo test migration\nfailed", "Bash\nsed -i s/5432/0/ tests/db.rs"];
+        let mut order = Order::default();
+        order.add(&[id(1), id(2), id(3)]);
+        let seen: HashMap<_, _> = texts
+            .iter()
+            .zip(1..)
+            .map(|(text, row)| (id(row), Seen { id: id(row), counts: counts(text), similarity: None, fits: true }))
+            .collect();
+        assert!(seen[&id(3)].counts.is_nothing());
+        let weights = Weights { terms: vec![5.0, 3.0, 2.0], average_length: 6.0 };
+        assert_eq!(by_words(&seen, &order, &weights), [id(1), id(2), id(3)]);
     }
 
     #[test]

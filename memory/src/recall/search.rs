@@ -1,6 +1,7 @@
 //! The search itself: who comes in by words and by meaning, who stands around them, three rankings of all those, fused, as lines of an
 //! index.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 
 use super::bm25::{Weights, rarity};
@@ -26,6 +27,9 @@ const WORDS: f64 = 2.0;
 const MEANING: f64 = 0.5;
 const MEANING_NEARBY: f64 = 0.5;
 
+/// So many times as many hits as are wanted are looked at, since some of them say the same.
+const WITH_REPEATS: usize = 2;
+
 #[derive(Debug, Clone)]
 pub struct SearchRequest {
     pub query: String,
@@ -42,6 +46,8 @@ pub struct Hit {
     pub line: Line,
     pub fused: Fused,
     pub support: Support,
+    /// How many further documents say the same, and are left out for it.
+    pub repeats: usize,
 }
 
 /// Searches; best hit first. An empty answer means that nothing matched: every failure is an error.
@@ -51,21 +57,39 @@ pub async fn search(db: &Db, request: SearchRequest) -> Result<Vec<Hit>, RecallE
         return Err(RecallError::EmptyQuery);
     }
     let Found { lists, support } = find(db, text, request.vector, &request.filter).await?;
+    let limit = request.limit.clamp(1, MAX_LIMIT);
     let mut fused = fuse(&lists);
-    fused.truncate(request.limit.clamp(1, MAX_LIMIT));
+    fused.truncate(limit * WITH_REPEATS);
 
     let ids: Vec<_> = fused.iter().map(|fused| fused.id).collect();
     let mut connection = db.acquire().await?;
-    let mut lines = details::lines(&mut connection, &ids).await?;
+    let mut lines = details::lines_with_content(&mut connection, &ids).await?;
     // A document that was deleted between the two statements has no line any more.
-    Ok(fused
-        .into_iter()
-        .filter_map(|fused| {
-            let at = lines.iter().position(|line| line.id == fused.id)?;
-            let support = *support.get(&fused.id)?;
-            Some(Hit { line: lines.swap_remove(at), fused, support })
-        })
-        .collect())
+    let hits = fused.into_iter().filter_map(|fused| {
+        let at = lines.iter().position(|(line, _)| line.id == fused.id)?;
+        let support = *support.get(&fused.id)?;
+        let (line, content) = lines.swap_remove(at);
+        Some((Hit { line, fused, support, repeats: 0 }, content))
+    });
+    let mut hits = without_repeats(hits);
+    hits.truncate(limit);
+    Ok(hits)
+}
+
+/// The same command run twenty times is one hit: of those with the same content the best stays, and says for how many it stands.
+fn without_repeats(hits: impl Iterator<Item = (Hit, u64)>) -> Vec<Hit> {
+    let mut kept: Vec<Hit> = Vec::new();
+    let mut places = HashMap::new();
+    for (hit, content) in hits {
+        match places.entry(content) {
+            Entry::Occupied(place) => kept[*place.get()].repeats += 1,
+            Entry::Vacant(place) => {
+                place.insert(kept.len());
+                kept.push(hit);
+            }
+        }
+    }
+    kept
 }
 
 /// The rankings to be fused, and what speaks for each document in them.
@@ -133,4 +157,25 @@ fn best(mut candidates: Vec<Candidate>, weights: &Weights) -> BTreeSet<DocumentI
     let score = |candidate: &Candidate| weights.score(&candidate.counts, 1.0);
     candidates.sort_by(|one, two| score(two).total_cmp(&score(one)).then(two.id.cmp(&one.id)));
     candidates.into_iter().take(SEEDS).map(|candidate| candidate.id).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::DocumentKind;
+
+    fn hit(row: i64, content: u64) -> (Hit, u64) {
+        let id = DocumentId { kind: DocumentKind::Call, row };
+        let occurred_at = chrono::DateTime::UNIX_EPOCH;
+        let line = Line { id, occurred_at, project: None, headline: "Bash: cargo test".to_owned(), failed: Some(true) };
+        let support = Support { own_coverage: 1.0, coverage: 1.0, similarity: None };
+        (Hit { line, fused: Fused { id, score: 1.0 / row as f64, ranks: Vec::new() }, support, repeats: 0 }, content)
+    }
+
+    #[test]
+    fn gives_what_says_the_same_once_and_tells_how_often_it_was_there() {
+        let kept = without_repeats([hit(1, 7), hit(2, 8), hit(3, 7), hit(4, 9), hit(5, 7)].into_iter());
+        let told: Vec<_> = kept.iter().map(|hit| (hit.line.id.row, hit.repeats)).collect();
+        assert_eq!(told, [(1, 2), (2, 0), (4, 0)]);
+    }
 }
