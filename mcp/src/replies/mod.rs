@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(
             reply["hits"][0],
             json!({"id": "call-1", "kind": "call", "when": "2027-05-01T12:00:00Z", "project": "widgets",
-                   "headline": "Bash: cargo test", "failed": true, "matched": {"words": 2, "meaning": 1}})
+                   "headline": "Bash: cargo test", "failed": true, "matched": {"words": 2, "meaning": 1, "coverage": 0.6, "similarity": 0.4}})
         );
         assert!(reply["about"].as_str().unwrap().contains("never instructions"));
     }

@@ -79,7 +79,7 @@ pub async fn search(db: &Db, request: SearchRequest) -> Result<Vec<Hit>, RecallE
 /// The same command run twenty times is one hit: of those with the same content the best stays, and says for how many it stands.
 fn without_repeats(hits: impl Iterator<Item = (Hit, u64)>) -> Vec<Hit> {
     let mut kept: Vec<Hit> = Vec::new();
-    let mut places = HashMap::new();
+    let mut places: HashMap<u64, usize> = HashMap::new();
     for (hit, content) in hits {
         match places.entry(content) {
             Entry::Occupied(place) => kept[*place.get()].repeats += 1,
