@@ -54,9 +54,14 @@ impl Weights {
     }
 }
 
+/// A small journal says little about how rare a word is: it is counted as if so many documents more held nothing of the query. Without
+/// them a word that half of the first twenty documents hold would count for nothing beside one that nobody has used yet.
+const BACKGROUND_DOCUMENTS: f64 = 1_000.0;
+
 /// How much a term tells that so many of all documents hold.
 pub(super) fn rarity(holding: f64, documents: f64) -> f64 {
     let holding = holding.min(documents);
+    let documents = documents + BACKGROUND_DOCUMENTS;
     ((documents - holding + 0.5) / (holding + 0.5)).ln_1p()
 }
 
@@ -101,6 +106,12 @@ mod tests {
         assert!(score([1.0, 0.0], 10.0) > score([0.0, 3.0], 10.0));
         assert!(score([1.0, 0.0], 5.0) > score([1.0, 0.0], 50.0));
         assert!(score([0.0, 0.0], 5.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn takes_what_a_small_journal_holds_often_for_a_word_that_tells_something() {
+        assert!(rarity(10.0, 20.0) > 0.6 * rarity(1.0, 20.0));
+        assert!(rarity(500_000.0, 1_000_000.0) < 0.1 * rarity(1.0, 1_000_000.0));
     }
 
     proptest! {
