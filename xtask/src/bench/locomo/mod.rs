@@ -60,7 +60,7 @@ pub(crate) async fn run(stage: &Stage, folder: &Path, step: &Step) -> Result<Loc
                 let (session, turn) = turns.get(&hit.id)?;
                 // The project filter is part of what is measured.
                 let is_own = session.starts_with(&format!("{}/", conversation.name));
-                Some((if is_own { turn.clone() } else { format!("{session}:{turn}") }, hit.matched))
+                Some((if is_own { turn.clone() } else { format!("{session}:{turn}") }, hit.ranks()))
             });
             asked.push(Asked::of(&question.evidence, hits.collect()));
         }
@@ -83,7 +83,14 @@ struct Found {
 #[derive(Deserialize)]
 struct Hit {
     id: String,
-    matched: HashMap<String, usize>,
+    /// Its ranks, which are whole numbers, and other measures.
+    matched: HashMap<String, Value>,
+}
+
+impl Hit {
+    fn ranks(self) -> HashMap<String, usize> {
+        self.matched.into_iter().filter_map(|(list, rank)| Some((list, rank.as_u64()? as usize))).collect()
+    }
 }
 
 impl Server {
