@@ -130,10 +130,10 @@ impl<'a> Journal<'a> {
     }
 
     /// How many rows of what was remembered each table holds. Left out are the queue, whose jobs come and go, the runs of backfills,
-    /// the digests that the worker writes in its own time, and what agents were told.
+    /// the digests and the counts of lexemes that the server makes in its own time, and what agents were told.
     pub async fn remembered(self) -> Result<BTreeMap<String, i64>> {
-        const OTHER: [&str; 4] =
-            ["mem_observation_queue", "mem_backfill_runs", "mem_injections", "mem_injection_counts"];
+        const OTHER: [&str; 5] =
+            ["mem_observation_queue", "mem_backfill_runs", "mem_lexemes", "mem_injections", "mem_injection_counts"];
         let mut counts = self.row_counts().await?;
         counts.retain(|table, _| !OTHER.contains(&table.as_str()));
         let digests = "select count(*), count(document_id) from mem_observations note
