@@ -123,7 +123,7 @@ async fn work(
     }
     // Before the spool, which may hold more than there is room for.
     storage.look(&db, folders).await;
-    let embedding = Worker::new(db.clone(), EmbedDocuments { db: db.clone(), embedder });
+    let embedding = Worker::new(db.clone(), EmbedDocuments { db: db.clone(), embedder: embedder.clone() });
     let reading = Worker::new(db.clone(), ReadTranscript { db: db.clone(), projects });
     let digesting = Worker::new(db.clone(), DigestSession { db: db.clone() });
     tokio::join!(
@@ -133,7 +133,15 @@ async fn work(
         digesting.run(shutdown.clone()),
         storage.watch_until(&db, folders, shutdown),
         retention::apply_daily_until(&db, folders, shutdown),
-        upkeep::keep_until(&db, shutdown),
+        upkeep::keep_until(&db, &embedder, shutdown),
+        warm(&embedder),
     );
     Ok(())
+}
+
+/// Loads the model before anyone asks for it. Why it cannot be loaded, health says.
+async fn warm(embedder: &Embedder) {
+    if let Err(error) = embedder.warm().await {
+        tracing::warn!(error = &error as &dyn std::error::Error, "searches go by words alone");
+    }
 }

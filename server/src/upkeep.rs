@@ -1,19 +1,34 @@
-//! Keeps the index in order beside the events that fill it.
+//! Keeps the index in order beside the events that fill it: rows of a former analysis, vectors of a former model, and the counts that
+//! searches use.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use memory::store::{self, Db, StoreError};
+use memory::embed::{EmbedState, Embedder};
+use memory::ids::DocumentId;
+use memory::queue;
+use memory::store::{self, Db, StoreError, Walk};
 use tokio_util::sync::CancellationToken;
 
 /// How often to look whether the index has grown enough to be counted again.
 const INTERVAL: Duration = Duration::from_secs(10);
 /// Rows that are made again in one transaction.
 const BATCH: i64 = 100;
+/// So many documents at once wait for a vector of the present model in place of one of a former: what is new waits behind them, for
+/// about as long as [`INTERVAL`].
+const EMBEDDED_AGAIN: i64 = 500;
+/// How often to count the documents without a vector, while there are any.
+const COUNTED: Duration = Duration::from_mins(1);
 
-pub(crate) async fn keep_until(db: &Db, shutdown: &CancellationToken) {
+/// Works until the shutdown.
+pub(crate) async fn keep_until(db: &Db, embedder: &Embedder, shutdown: &CancellationToken) {
+    let mut vectors = Vectors::default();
     let mut is_working = true;
     loop {
-        let Some(kept) = shutdown.run_until_cancelled(Box::pin(keep(db))).await else { return };
+        let kept = async {
+            keep(db).await?;
+            vectors.keep(db, embedder).await
+        };
+        let Some(kept) = shutdown.run_until_cancelled(Box::pin(kept)).await else { return };
         // Once: a database that is away is told of by everyone who needs it.
         if let Err(error) = &kept
             && is_working
@@ -40,4 +55,44 @@ async fn keep(db: &Db) -> Result<(), StoreError> {
     }
     store::count_lexemes(db).await?;
     Ok(())
+}
+
+/// How far all documents have a vector of the present model.
+#[derive(Default)]
+struct Vectors {
+    /// The model that all this is about: it is known when it is loaded, and does not change while the server runs.
+    model: Option<String>,
+    behind: Option<DocumentId>,
+    are_enqueued: bool,
+    without: i64,
+    counted_at: Option<Instant>,
+}
+
+impl Vectors {
+    async fn keep(&mut self, db: &Db, embedder: &Embedder) -> Result<(), StoreError> {
+        let EmbedState::Ready { model } = embedder.state() else { return Ok(()) };
+        if self.model.as_ref() != Some(&model) {
+            *self = Self { model: Some(model.clone()), ..Self::default() };
+        }
+        if !self.are_enqueued && queue::depth(db).await?.pending < EMBEDDED_AGAIN {
+            let (enqueued, walk) = store::enqueue_of_other_models(db, &model, self.behind, EMBEDDED_AGAIN).await?;
+            if enqueued > 0 {
+                tracing::info!(
+                    index.documents = enqueued,
+                    embedding.model = model,
+                    "embedding documents again that another model had embedded"
+                );
+            }
+            match walk {
+                Walk::At(last) => self.behind = Some(last),
+                Walk::Done => self.are_enqueued = true,
+            }
+        }
+        let is_due = self.counted_at.is_none_or(|counted| self.without > 0 && counted.elapsed() >= COUNTED);
+        if is_due {
+            self.without = store::count_without_vector(db, &model).await?;
+            self.counted_at = Some(Instant::now());
+        }
+        Ok(())
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use memory::home::Home;
-use memory::store::{self, Db, InjectionCounts, Stats};
+use memory::store::{self, Db, InjectionCounts, ModelShare, Stats};
 
 use crate::output::HintExt;
 use crate::runtime::external::told;
@@ -18,10 +18,13 @@ pub async fn open(home: &Home) -> Result<Db> {
 /// How often agents were told something unasked, by occasion.
 pub type Unasked = BTreeMap<String, InjectionCounts>;
 
-/// How much is in the journal, and how often agents were told something unasked.
-pub async fn stats(home: &Home) -> Result<(Stats, Unasked)> {
+/// How much is in the journal, how often agents were told something unasked, and which models made the vectors.
+pub async fn stats(home: &Home) -> Result<(Stats, Unasked, Vec<ModelShare>)> {
     let db = open(home).await?;
-    let counted = async { Ok::<_, store::StoreError>((store::stats(&db).await?, store::injection_counts(&db).await?)) };
+    let counted = async {
+        let (stats, unasked) = (store::stats(&db).await?, store::injection_counts(&db).await?);
+        Ok::<_, store::StoreError>((stats, unasked, store::models(&db).await?))
+    };
     let counted = counted.await.context("cannot count what is in the journal");
     db.close().await;
     counted.hint("run `cargo xtask migrate` if the schema is older than this program")

@@ -79,8 +79,17 @@ pub(crate) struct SearchArguments {
     /// Only up to this moment; a date means the end of that day.
     #[serde(rename = "dateEnd")]
     date_end: Option<String>,
+    /// Only sessions of this agent, such as `claude-code`, `codex` or `gemini-cli`.
+    pub(crate) agent: Option<String>,
+    /// Only sessions that worked on this branch.
+    pub(crate) branch: Option<String>,
+    /// Only what names this file: its path, or the last parts of it.
+    pub(crate) file: Option<String>,
     /// How long the reply may be, in tokens, 200 to 100000; 6000 if left out. Hits beyond it are left out.
     max_tokens: Option<Count>,
+    /// Whether to tell how each hit came to its place, and what the search took.
+    #[serde(default)]
+    pub(crate) explain: Option<bool>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -1,6 +1,7 @@
 //! What the tools answer. Everything recalled is framed as data: each reply says so, and each line has its date and source.
 
 mod code;
+mod explanation;
 mod keeping;
 mod observations;
 
@@ -13,6 +14,7 @@ use crate::budget;
 use crate::dates::written;
 
 pub(crate) use code::{CommandsReply, FileHistoryReply, FixesReply};
+pub(crate) use explanation::Explanation;
 pub(crate) use keeping::{ForgetReply, SavedReply, UpdatedReply};
 pub(crate) use observations::ObservationsReply;
 
@@ -31,6 +33,9 @@ pub(crate) struct SearchReply {
     more: bool,
     /// What was less than it should be, and what to do next.
     notes: Vec<String>,
+    /// How the search went, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explanation: Option<Explanation>,
 }
 
 /// What was around an anchor, in the order of time.
@@ -111,7 +116,14 @@ impl SearchReply {
             hits,
             more,
             notes: degraded.into_iter().chain(left_out).chain([next.to_owned()]).collect(),
+            explanation: None,
         }
+    }
+
+    /// With how it came about, of the hits that are shown.
+    pub(crate) fn explained_by(self, explanation: Option<Explanation>) -> Self {
+        let explanation = explanation.map(|explanation| explanation.of_first(self.hits.len()));
+        Self { explanation, ..self }
     }
 }
 
@@ -173,8 +185,7 @@ impl IndexLine {
     }
 
     fn of_hit(hit: Hit) -> Self {
-        let rank = |list| hit.fused.ranks.iter().find(|(name, _)| *name == list).map(|(_, rank)| *rank as i64);
-        let rounded = |share: f64| (share * 100.0).round() / 100.0;
+        let rank = |list| hit.fused.ranks.iter().find(|rank| rank.list == list).map(|rank| rank.rank as i64);
         let matched = Matched {
             words: rank("words"),
             meaning: rank("meaning"),
@@ -187,9 +198,13 @@ impl IndexLine {
     }
 }
 
+fn rounded(share: f64) -> f64 {
+    (share * 100.0).round() / 100.0
+}
+
 #[cfg(test)]
 mod tests {
-    use memory::recall::{Fused, Support};
+    use memory::recall::{Fused, Rank, Support};
     use serde_json::json;
 
     use super::*;
@@ -206,9 +221,10 @@ mod tests {
 
     fn hit(id: &str) -> Hit {
         let id_read = id.parse().unwrap();
-        let fused = Fused { id: id_read, score: 0.1, ranks: vec![("words", 2), ("meaning", 1)] };
+        let rank = |list, rank| Rank { list, rank, score: 0.05 };
+        let fused = Fused { id: id_read, score: 0.1, ranks: vec![rank("words", 2), rank("meaning", 1)] };
         let support = Support { own_coverage: 0.5, coverage: 0.6, similarity: Some(0.4) };
-        Hit { line: line(id), fused, support, repeats: 0 }
+        Hit { line: line(id), fused, support, prior: 1.0, repeats: 0 }
     }
 
     #[test]

@@ -139,6 +139,7 @@ mod tests {
             duration_ms: Some(12),
             truncated_at_bytes: None,
             superseded_by: None,
+            is_digest: false,
         }
     }
 

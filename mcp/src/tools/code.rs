@@ -63,7 +63,7 @@ impl Tools {
         in_time(async {
             let db = self.database.pool()?;
             let project = given(arguments.project.as_deref());
-            let Meant { projects, vector, degraded } = self.meant(&db, &arguments.error, project).await?;
+            let Meant { projects, vector, degraded, .. } = self.meant(&db, &arguments.error, project).await?;
             let fixes = recall::find_fix(&db, &arguments.error, vector, projects, limit).await?;
             Ok(Json(FixesReply::of(fixes, degraded)))
         })
@@ -93,7 +93,7 @@ impl Tools {
         in_time(async {
             let db = self.database.pool()?;
             let project = given(arguments.project.as_deref());
-            let Meant { projects, vector, degraded } = self.meant(&db, &arguments.what, project).await?;
+            let Meant { projects, vector, degraded, .. } = self.meant(&db, &arguments.what, project).await?;
             let commands = recall::how(&db, &arguments.what, vector, projects, limit).await?;
             Ok(Json(CommandsReply::of(commands, degraded)))
         })

@@ -4,13 +4,13 @@ use memory::recall::{self, Anchor, Filter, MAX_LIMIT, TimelineRequest};
 use rmcp::handler::server::wrapper::Json;
 use rmcp::{tool, tool_router};
 
-use super::{Tools, Wanted, in_time, projects};
+use super::{Found, Tools, Wanted, in_time, projects};
 use crate::arguments::{
     Arguments, Around, GetObservationsArguments, Period, SearchArguments, TimelineArguments, given, schema,
 };
 use crate::dates;
 use crate::error::ToolError;
-use crate::replies::{ObservationsReply, SearchReply, TimelineReply};
+use crate::replies::{Explanation, ObservationsReply, SearchReply, TimelineReply};
 
 #[tool_router(router = finding_router, vis = "pub(super)")]
 impl Tools {
@@ -36,7 +36,15 @@ impl Tools {
         let arguments = arguments?;
         let (limit, max_tokens) = (arguments.limit()?, arguments.max_tokens()?);
         let Period { from, until } = arguments.period()?;
-        let filter = Filter { projects: Vec::new(), kinds: arguments.kinds()?, from, until };
+        let filter = Filter {
+            projects: Vec::new(),
+            kinds: arguments.kinds()?,
+            from,
+            until,
+            agent: given(arguments.agent.as_deref()).map(str::to_owned),
+            branch: given(arguments.branch.as_deref()).map(str::to_owned),
+            file: given(arguments.file.as_deref()).map(str::to_owned),
+        };
         in_time(async {
             let db = self.database.pool()?;
             let found = self.find(
@@ -49,8 +57,9 @@ impl Tools {
                     limit: (limit + 1).min(MAX_LIMIT),
                 },
             );
-            let (hits, degraded) = found.await?;
-            Ok(Json(SearchReply::of(hits, limit, max_tokens, degraded)))
+            let found = found.await?;
+            let explained = arguments.explain.unwrap_or_default().then(|| Explanation::of(&found));
+            Ok(Json(SearchReply::of(found.hits, limit, max_tokens, found.degraded).explained_by(explained)))
         })
         .await
     }
@@ -83,7 +92,7 @@ impl Tools {
                 Around::Anchor(anchor) => (anchor, None),
                 Around::BestHitOf(query) => {
                     let wanted = Wanted { query: &query, project, filter: Filter::default(), limit: 1 };
-                    let (hits, degraded) = self.find(&db, wanted).await?;
+                    let Found { hits, degraded, .. } = self.find(&db, wanted).await?;
                     let Some(best) = hits.first() else {
                         return Ok(Json(TimelineReply::around_nothing(degraded)));
                     };

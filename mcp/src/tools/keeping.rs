@@ -5,7 +5,7 @@ use memory::store::{self, ChangedObservation, Db, NewObservation, Source, StoreE
 use rmcp::handler::server::wrapper::Json;
 use rmcp::{tool, tool_router};
 
-use super::{Tools, Wanted, in_time};
+use super::{Found, Tools, Wanted, in_time};
 use crate::arguments::{Arguments, Doomed, ForgetArguments, SaveMemoryArguments, UpdateMemoryArguments, given, schema};
 use crate::error::ToolError;
 use crate::replies::{ForgetReply, SavedReply, UpdatedReply};
@@ -98,7 +98,7 @@ impl Tools {
                 Doomed::Found(query) => {
                     let project = given(arguments.project.as_deref());
                     let wanted = Wanted { query: &query, project, filter: Filter::default(), limit: LISTED };
-                    let (hits, degraded) = self.find(&db, wanted).await?;
+                    let Found { hits, degraded, .. } = self.find(&db, wanted).await?;
                     ForgetReply::found(hits.into_iter().map(|hit| hit.line).collect(), degraded)
                 }
                 Doomed::Shown(ids) => ForgetReply::shown(taken_along(&db, &ids).await?),

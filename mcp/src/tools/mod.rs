@@ -9,11 +9,11 @@ mod keeping;
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use memory::embed::QueryVector;
 use memory::ids::ProjectId;
-use memory::recall::{self, Filter, Hit, SearchRequest};
+use memory::recall::{self, Course, Filter, Hit, SearchRequest};
 use memory::store::{self, Db, StoreError};
 use rmcp::handler::server::tool::ToolRouter;
 use rmcp::model::{Implementation, ServerCapabilities, ServerConfig};
@@ -91,22 +91,38 @@ struct Wanted<'a> {
     limit: usize,
 }
 
+/// What a search found.
+pub(crate) struct Found {
+    pub(crate) hits: Vec<Hit>,
+    pub(crate) course: Course,
+    /// What to say if they were found by words alone, or not all of them by their meaning.
+    pub(crate) degraded: Option<String>,
+    /// How long the query's vector was waited for.
+    pub(crate) embedding: Duration,
+    /// How long all of it took.
+    pub(crate) total: Duration,
+}
+
 /// What is to be known before a search: where it looks, and what its words mean.
 struct Meant {
     projects: Vec<ProjectId>,
     vector: Option<QueryVector>,
     /// What to say if there is no vector.
     degraded: Option<String>,
+    /// How long the vector was waited for.
+    embedding: Duration,
 }
 
 impl Tools {
-    /// Hits, and what to say if they were found by words alone.
-    async fn find(&self, db: &Db, wanted: Wanted<'_>) -> Result<(Vec<Hit>, Option<String>), ToolError> {
+    async fn find(&self, db: &Db, wanted: Wanted<'_>) -> Result<Found, ToolError> {
+        let started = Instant::now();
         let Wanted { query, project, mut filter, limit } = wanted;
-        let Meant { projects, vector, degraded } = self.meant(db, query, project).await?;
+        let Meant { projects, vector, degraded, embedding } = self.meant(db, query, project).await?;
         filter.projects = projects;
-        let hits = recall::search(db, SearchRequest { query: query.to_owned(), vector, filter, limit }).await?;
-        Ok((hits, degraded))
+        let request = SearchRequest { query: query.to_owned(), vector, filter, limit };
+        let recall::Answer { hits, course } = Box::pin(recall::search(db, request)).await?;
+        let degraded = degraded.or_else(|| half_embedded(&course));
+        Ok(Found { hits, course, degraded, embedding, total: started.elapsed() })
     }
 
     async fn meant(&self, db: &Db, text: &str, project: Option<&str>) -> Result<Meant, ToolError> {
@@ -114,21 +130,36 @@ impl Tools {
             return Err(recall::RecallError::EmptyQuery.into());
         }
         // Side by side, so that a database that is away is noticed while the model loads.
-        let (projects, vector) = tokio::try_join!(projects(db, project), self.vector(text))?;
+        let (projects, (vector, embedding)) = tokio::try_join!(projects(db, project), self.vector(text))?;
         Ok(match vector {
-            Ok(vector) => Meant { projects, vector: Some(vector), degraded: None },
+            Ok(vector) => Meant { projects, vector: Some(vector), degraded: None, embedding },
             Err(reason) => {
                 let note =
                     format!("Searched by words alone, not by meaning: {reason}. `cargo xtask doctor` says what to do.");
-                Meant { projects, vector: None, degraded: Some(note) }
+                Meant { projects, vector: None, degraded: Some(note), embedding }
             }
         })
     }
 
-    /// Having no vector is no failure of the search.
-    async fn vector(&self, query: &str) -> Result<Result<QueryVector, String>, ToolError> {
-        Ok(self.vectors.of(query).await)
+    /// The query's vector, and how long it was waited for. Having none is no failure of the search.
+    async fn vector(&self, query: &str) -> Result<(Result<QueryVector, String>, Duration), ToolError> {
+        let started = Instant::now();
+        let vector = self.vectors.of(query).await;
+        Ok((vector, started.elapsed()))
     }
+}
+
+/// What to say where many documents cannot be found by their meaning yet: after a change of the model, say.
+fn half_embedded(course: &Course) -> Option<String> {
+    /// What has just happened has no vector yet, which is no news.
+    const MANY: f64 = 0.05;
+    (course.without_vector > MANY).then(|| {
+        format!(
+            "{:.0} % of all records have no vector of the present embedding model yet: these were searched by words alone. \
+             `cargo xtask status` shows how far it is.",
+            course.without_vector * 100.0
+        )
+    })
 }
 
 /// The projects of that name; none for no name. Reaches for the database either way.

@@ -1,6 +1,6 @@
 //! The lexemes of a document, with their positions: what Postgres keeps in a `tsvector`.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use super::stems::{self, Stems};
@@ -44,26 +44,86 @@ impl Lexemes {
     /// Of a long text the beginning counts.
     pub fn of(text: &str) -> Self {
         let text = super::indexed(text);
-        let stems = Stems::of(text);
-        let mut positions: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-        let mut length = 0;
-        for Word { position, forms } in words(text, &stems) {
-            let position = position.min(MAX_POSITION);
-            let mut add = |lexeme: String| {
-                let all = positions.entry(lexeme).or_default();
-                if all.last() != Some(&position) {
-                    all.push(position);
+        let mut index = Index { stems: Stems::of(text), numbers: HashMap::new(), pieces: HashMap::new() };
+        // The output of a command says the same words over and over.
+        let mut tokens_so_far: HashMap<&str, Vec<Part>> = HashMap::new();
+        let mut positions: Vec<Vec<usize>> = Vec::new();
+        let (mut position, mut length) = (0, 0);
+        for token in tokens(text) {
+            let parts = tokens_so_far.entry(token.text).or_insert_with(|| index.parts(&token));
+            positions.resize_with(index.numbers.len(), Vec::new);
+            for part in parts {
+                position += 1;
+                length += i32::from(part.counts);
+                for number in &part.lexemes {
+                    let all = &mut positions[*number];
+                    if all.last() != Some(&position.min(MAX_POSITION)) {
+                        all.push(position.min(MAX_POSITION));
+                    }
                 }
-            };
-            forms.wholes.into_iter().for_each(&mut add);
-            if stems::is_english_stop_word(&forms.exact) {
-                continue;
             }
-            length += 1;
-            forms.stems.into_iter().chain(forms.without_accents).for_each(&mut add);
-            add(forms.exact);
         }
-        Self { tsvector: written(&positions), length }
+        Self { tsvector: written(index.numbers, &positions), length }
+    }
+}
+
+/// The lexemes of a text so far, each with its number.
+struct Index<'a> {
+    stems: Stems,
+    numbers: HashMap<String, usize>,
+    pieces: HashMap<&'a str, Part>,
+}
+
+/// The lexemes that one word is found by.
+#[derive(Clone, Default)]
+struct Part {
+    lexemes: Vec<usize>,
+    /// Whether it is more than a stop word.
+    counts: bool,
+}
+
+impl<'a> Index<'a> {
+    fn parts(&mut self, token: &Token<'a>) -> Vec<Part> {
+        let pieces = token.pieces();
+        let mut wholes = wholes(token, &pieces);
+        let parts = pieces.iter().map(|piece| {
+            let mut part = self.part(piece, token.script);
+            part.lexemes.splice(0..0, std::mem::take(&mut wholes).into_iter().map(|whole| self.number(whole)));
+            part
+        });
+        parts.collect()
+    }
+
+    fn part(&mut self, piece: &'a str, script: Script) -> Part {
+        if let Some(part) = self.pieces.get(piece) {
+            return part.clone();
+        }
+        let Forms { exact, stems, without_accents, .. } = Forms::of(piece, script, &self.stems);
+        let mut part = Part::default();
+        if !stems::is_english_stop_word(&exact) {
+            part.counts = true;
+            part.lexemes =
+                stems.into_iter().chain(without_accents).chain([exact]).map(|lexeme| self.number(lexeme)).collect();
+        }
+        self.pieces.insert(piece, part.clone());
+        part
+    }
+
+    fn number(&mut self, lexeme: String) -> usize {
+        let next = self.numbers.len();
+        *self.numbers.entry(lexeme).or_insert(next)
+    }
+}
+
+impl Forms {
+    fn of(piece: &str, script: Script, stems: &Stems) -> Self {
+        let exact = stems::normal(piece);
+        let stems = match script {
+            Script::Spaced => stems.of_word(&exact).into_iter().map(Into::into).collect(),
+            Script::Unspaced => vec![exact.clone()],
+        };
+        let without_accents = stems::without_accents(&exact);
+        Self { exact, stems, without_accents, wholes: Vec::new(), is_piece: false }
     }
 }
 
@@ -71,21 +131,15 @@ impl Lexemes {
 pub(super) fn words(text: &str, stems: &Stems) -> impl Iterator<Item = Word> {
     let mut position = 0;
     tokens(text).flat_map(move |token| {
-        let mut wholes = wholes(&token);
+        let pieces = token.pieces();
+        let mut wholes = wholes(&token, &pieces);
         let is_piece = !wholes.is_empty();
-        let words: Vec<_> = token
-            .pieces
+        let words: Vec<_> = pieces
             .iter()
             .map(|piece| {
                 position += 1;
-                let exact = stems::normal(piece);
-                let stems = match token.script {
-                    Script::Spaced => stems.of_word(&exact).into_iter().map(Into::into).collect(),
-                    Script::Unspaced => vec![exact.clone()],
-                };
-                let without_accents = stems::without_accents(&exact);
                 let wholes = std::mem::take(&mut wholes);
-                Word { position, forms: Forms { exact, stems, without_accents, wholes, is_piece } }
+                Word { position, forms: Forms { wholes, is_piece, ..Forms::of(piece, token.script, stems) } }
             })
             .collect();
         words
@@ -93,8 +147,8 @@ pub(super) fn words(text: &str, stems: &Stems) -> impl Iterator<Item = Word> {
 }
 
 /// What a token of several pieces is besides them: itself, and, where it is a path, its last parts.
-fn wholes(token: &Token<'_>) -> Vec<String> {
-    if token.script == Script::Unspaced || token.pieces == [token.text] {
+fn wholes(token: &Token<'_>, pieces: &[&str]) -> Vec<String> {
+    if token.script == Script::Unspaced || pieces == [token.text] {
         return Vec::new();
     }
     let whole = stems::normal(token.text);
@@ -113,17 +167,20 @@ fn wholes(token: &Token<'_>) -> Vec<String> {
     wholes
 }
 
-fn written(positions: &BTreeMap<String, Vec<usize>>) -> String {
+/// The lexemes by their numbers' positions.
+fn written(numbers: HashMap<String, usize>, positions: &[Vec<usize>]) -> String {
     // As many as Postgres keeps.
     const MAX_POSITIONS: usize = 255;
     let mut out = String::new();
-    for (lexeme, positions) in positions {
+    let mut lexemes: Vec<_> = numbers.into_iter().collect();
+    lexemes.sort_unstable();
+    for (lexeme, number) in lexemes {
         if !out.is_empty() {
             out.push(' ');
         }
-        out.push_str(&quoted(lexeme));
-        for (number, position) in positions.iter().take(MAX_POSITIONS).enumerate() {
-            let mark = if number == 0 { ':' } else { ',' };
+        out.push_str(&quoted(&lexeme));
+        for (count, position) in positions[number].iter().take(MAX_POSITIONS).enumerate() {
+            let mark = if count == 0 { ':' } else { ',' };
             let _ = write!(out, "{mark}{position}");
         }
     }
@@ -148,6 +205,11 @@ mod tests {
     fn keeps_the_word_beside_its_stem_and_the_whole_beside_its_pieces() {
         check("running runs", "'run':1,2 'running':1 'runs':2", 2);
         check("call parseConfig", "'call':1 'config':3 'pars':2 'parse':2 'parseconfig':2", 3);
+    }
+
+    #[test]
+    fn notes_every_place_of_a_word_and_of_an_identifier() {
+        check("a.rs b a.rs b", "'a.rs':1,4 'b':3,6 'rs':2,5", 4);
     }
 
     #[test]

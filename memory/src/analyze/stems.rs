@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization as _;
@@ -36,6 +36,8 @@ const MIN_SAMPLE_CHARS: usize = 12;
 const MIN_CONFIDENCE: f64 = 0.35;
 
 static ENGLISH: LazyLock<Language> = LazyLock::new(|| Language::of(Algorithm::English, "en"));
+/// In the order of [`LANGUAGES`], each made when a text is first in it.
+static OTHERS: [OnceLock<Language>; LANGUAGES.len()] = [const { OnceLock::new() }; LANGUAGES.len()];
 static DETECTOR: LazyLock<Detector> =
     LazyLock::new(|| Detector::with_allowlist(LANGUAGES.iter().map(|(lang, ..)| *lang).collect()));
 
@@ -53,7 +55,7 @@ impl Language {
 
 /// Stems of one text: those of English, in which code and its errors are written, and those of the language that the text is in.
 pub(super) struct Stems {
-    own: Option<Language>,
+    own: Option<&'static Language>,
 }
 
 impl Stems {
@@ -66,8 +68,8 @@ impl Stems {
         let detected = DETECTOR.detect(&sample).filter(|found| found.confidence() >= MIN_CONFIDENCE);
         let own = detected
             .filter(|found| found.lang() != Lang::Eng)
-            .and_then(|found| LANGUAGES.iter().find(|(lang, ..)| *lang == found.lang()))
-            .map(|(_, algorithm, name)| Language::of(*algorithm, name));
+            .and_then(|found| LANGUAGES.iter().zip(&OTHERS).find(|((lang, ..), _)| *lang == found.lang()))
+            .map(|((_, algorithm, name), language)| language.get_or_init(|| Language::of(*algorithm, name)));
         Self { own }
     }
 

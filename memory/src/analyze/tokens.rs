@@ -8,12 +8,21 @@ const MAX_TOKEN_BYTES: usize = 160;
 /// A mix of hexadecimal digits that is as long as this is a hash.
 const MIN_HASH_LENGTH: usize = 7;
 
-/// One token as it stands in the text, and the words it is made of.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One token as it stands in the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Token<'a> {
     pub(super) text: &'a str,
-    pub(super) pieces: Vec<&'a str>,
     pub(super) script: Script,
+}
+
+impl<'a> Token<'a> {
+    /// The words it is made of.
+    pub(super) fn pieces(&self) -> Vec<&'a str> {
+        match self.script {
+            Script::Unspaced => pairs(self.text),
+            Script::Spaced => pieces(self.text),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +36,7 @@ pub(super) enum Script {
 /// The tokens of a text in their order. `-` and `.` at a token's ends are no part of it, but for the dashes of a flag.
 pub(super) fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
     text.split(|c: char| !is_part(c)).flat_map(runs).filter_map(|(run, script)| match script {
-        Script::Unspaced => Some(Token { text: run, pieces: pairs(run), script }),
+        Script::Unspaced => Some(Token { text: run, script }),
         Script::Spaced => spaced(run),
     })
 }
@@ -76,7 +85,7 @@ fn spaced(run: &str) -> Option<Token<'_>> {
     let start = inner.as_ptr() as usize - run.as_ptr() as usize;
     let is_flag = run[..start].ends_with("--") && inner.starts_with(char::is_alphabetic);
     let text = if is_flag { &run[start - 2..start + inner.len()] } else { inner };
-    Some(Token { text, pieces: pieces(inner), script: Script::Spaced })
+    Some(Token { text, script: Script::Spaced })
 }
 
 /// The words in an identifier: `SearchRequest`, `search_request` and `search::request` have the same two.
@@ -126,7 +135,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &[(&str, &[&str])]) {
-        let found: Vec<_> = tokens(text).map(|token| (token.text, token.pieces)).collect();
+        let found: Vec<_> = tokens(text).map(|token| (token.text, token.pieces())).collect();
         let expected: Vec<_> = expected.iter().map(|(text, pieces)| (*text, pieces.to_vec())).collect();
         assert_eq!(found, expected, "{text}");
     }

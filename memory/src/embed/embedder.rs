@@ -1,11 +1,13 @@
 //! One model in one process, loaded when first needed.
 
 use std::io;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fastembed::{InitOptionsUserDefined, Pooling, TextEmbedding, TokenizerFiles, UserDefinedEmbeddingModel};
+use lru::LruCache;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
 
@@ -20,6 +22,8 @@ const MAX_TOKENS: usize = 256;
 const MAX_CHARS: usize = 8 * MAX_TOKENS;
 /// Callers that wait for the model on a thread of their own; more wait without one.
 const MAX_WAITING: usize = 4;
+/// Queries whose vectors are kept: an agent asks the same again, and `timeline` and `find_fix` ask what `search` was asked.
+const KEPT_QUERIES: NonZeroUsize = NonZeroUsize::new(256).expect("it is not zero");
 /// How long a failed load is believed.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
 
@@ -67,6 +71,7 @@ struct Inner {
     slot: Mutex<Slot>,
     state: Mutex<EmbedState>,
     turns: Semaphore,
+    queries: Mutex<LruCache<String, QueryVector>>,
 }
 
 enum Slot {
@@ -89,6 +94,7 @@ impl Embedder {
                 slot: Mutex::new(Slot::Empty),
                 state: Mutex::new(EmbedState::Unloaded),
                 turns: Semaphore::new(MAX_WAITING),
+                queries: Mutex::new(LruCache::new(KEPT_QUERIES)),
             }),
         }
     }
@@ -102,11 +108,26 @@ impl Embedder {
         self.embed(texts).await
     }
 
-    /// Embeds one query.
+    /// Embeds one query, unless it was asked lately.
     pub async fn embed_query(&self, text: &str) -> Result<QueryVector, EmbedError> {
+        let text = head(text);
+        if let Some(known) = self.kept().get(text) {
+            return Ok(known.clone());
+        }
         let (model, mut vectors) = self.embed(vec![text.to_owned()]).await?;
         let vector = vectors.pop().ok_or_else(|| EmbedError::Run("it gave no vector".to_owned()))?;
-        Ok(QueryVector { model, vector })
+        let made = QueryVector { model, vector };
+        self.kept().put(text.to_owned(), made.clone());
+        Ok(made)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, LruCache<String, QueryVector>> {
+        self.inner.queries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Loads the model, so that nobody waits for it.
+    pub async fn warm(&self) -> Result<(), EmbedError> {
+        self.embed(Vec::new()).await.map(drop)
     }
 
     async fn embed(&self, texts: Vec<String>) -> Result<(String, Vec<Vec<f32>>), EmbedError> {
@@ -122,6 +143,9 @@ impl Inner {
     fn embed(&self, texts: &[String]) -> Result<(String, Vec<Vec<f32>>), EmbedError> {
         let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
         let loaded = self.loaded(&mut slot)?;
+        if texts.is_empty() {
+            return Ok((loaded.name.clone(), Vec::new()));
+        }
         let texts: Vec<&str> = texts.iter().map(|text| head(text)).collect();
         let vectors = loaded.model.embed(&texts, None).map_err(|error| EmbedError::Run(error.to_string()))?;
         Ok((loaded.name.clone(), vectors))

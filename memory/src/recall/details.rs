@@ -33,44 +33,74 @@ pub struct Details {
     pub truncated_at_bytes: Option<i64>,
     /// The note that says it now.
     pub superseded_by: Option<DocumentId>,
+    /// Whether it is a note that tells a session, which nobody thought worth writing.
+    pub is_digest: bool,
+}
+
+/// What of a document is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// Enough for a line: of what a call gave back only the beginning.
+    Line,
+    Whole,
 }
 
 /// Reads documents in the order asked for; an unknown id is an error, so that nobody takes absence for emptiness.
 pub async fn details(db: &Db, ids: &[DocumentId]) -> Result<Vec<Details>, RecallError> {
     let mut connection = db.acquire().await?;
-    let found = read(&mut connection, ids).await?;
+    let found = read(&mut connection, ids, Extent::Whole).await?;
     let by_id = |id: &DocumentId| found.iter().find(|details| details.line.id == *id);
     ids.iter().map(|id| by_id(id).cloned().ok_or(RecallError::UnknownDocument(*id))).collect()
 }
 
 /// The lines of documents, in no order; one that is gone is left out.
 pub(super) async fn lines(connection: &mut PgConnection, ids: &[DocumentId]) -> Result<Vec<Line>, RecallError> {
-    Ok(read(connection, ids).await?.into_iter().map(|details| details.line).collect())
+    Ok(read(connection, ids, Extent::Line).await?.into_iter().map(|details| details.line).collect())
 }
 
-/// The same, each with what tells whether another says the same: a prompt or note with its text, a call with what was asked and
-/// whether it failed, whatever it gave back.
-pub(super) async fn lines_with_content(
-    connection: &mut PgConnection,
-    ids: &[DocumentId],
-) -> Result<Vec<(Line, u64)>, RecallError> {
-    let content = |details: &Details| {
-        let mut hash = DefaultHasher::new();
-        let Line { id, project, headline, failed, .. } = &details.line;
-        (id.kind.as_str(), project, headline, failed).hash(&mut hash);
-        match &details.input {
-            Some(input) => input.to_string().hash(&mut hash),
-            None => details.text.hash(&mut hash),
-        }
-        hash.finish()
+/// A line, and what decides beside its rank where it stands among others.
+#[derive(Debug, Clone)]
+pub(super) struct Looked {
+    pub(super) line: Line,
+    /// The same for all that say the same: a prompt or note with its text, a call with what was asked and whether it failed, whatever
+    /// it gave back.
+    pub(super) content: u64,
+    /// The same for all of one session; a note may have none.
+    pub(super) session: Option<u64>,
+    pub(super) is_digest: bool,
+}
+
+/// Documents as lines, in no order; one that is gone is left out.
+pub(super) async fn looked_at(connection: &mut PgConnection, ids: &[DocumentId]) -> Result<Vec<Looked>, RecallError> {
+    let hash = |value: &dyn Fn(&mut DefaultHasher)| {
+        let mut hasher = DefaultHasher::new();
+        value(&mut hasher);
+        hasher.finish()
     };
-    Ok(read(connection, ids).await?.into_iter().map(|details| (details.line.clone(), content(&details))).collect())
+    let content = |details: &Details, hasher: &mut DefaultHasher| {
+        let Line { id, project, headline, failed, .. } = &details.line;
+        (id.kind.as_str(), project, headline, failed).hash(hasher);
+        match &details.input {
+            Some(input) => input.to_string().hash(hasher),
+            None => details.text.hash(hasher),
+        }
+    };
+    let read = read(connection, ids, Extent::Line).await?;
+    Ok(read
+        .into_iter()
+        .map(|details| Looked {
+            content: hash(&|hasher| content(&details, hasher)),
+            session: details.session.as_ref().map(|session| hash(&|hasher| (&details.agent, session).hash(hasher))),
+            is_digest: details.is_digest,
+            line: details.line,
+        })
+        .collect())
 }
 
-async fn read(connection: &mut PgConnection, ids: &[DocumentId]) -> Result<Vec<Details>, RecallError> {
+async fn read(connection: &mut PgConnection, ids: &[DocumentId], extent: Extent) -> Result<Vec<Details>, RecallError> {
     let rows_of = |kind| ids.iter().filter(|id| id.kind == kind).map(|id| id.row).collect::<Vec<_>>();
     let mut found = prompts(connection, &rows_of(DocumentKind::Prompt)).await?;
-    found.extend(calls(connection, &rows_of(DocumentKind::Call)).await?);
+    found.extend(calls(connection, &rows_of(DocumentKind::Call), extent).await?);
     found.extend(notes(connection, &rows_of(DocumentKind::Note)).await?);
     Ok(found)
 }
@@ -111,7 +141,7 @@ async fn prompts(connection: &mut PgConnection, rows: &[i64]) -> Result<Vec<Deta
         .collect())
 }
 
-async fn calls(connection: &mut PgConnection, rows: &[i64]) -> Result<Vec<Details>, RecallError> {
+async fn calls(connection: &mut PgConnection, rows: &[i64], extent: Extent) -> Result<Vec<Details>, RecallError> {
     if rows.is_empty() {
         return Ok(Vec::new());
     }
@@ -124,9 +154,10 @@ async fn calls(connection: &mut PgConnection, rows: &[i64]) -> Result<Vec<Detail
            join mem_sessions session on session.id = call.session_id
            join mem_projects project on project.id = session.project_id
            left join mem_user_prompts prompt on prompt.id = call.prev_user_prompt_id
-           left join mem_outputs output on output.content_hash = call.output_hash
+           left join mem_outputs output on $2 and output.content_hash = call.output_hash
            where call.id = any($1)"#,
         rows,
+        extent == Extent::Whole,
     )
     .fetch_all(connection)
     .await?;
@@ -161,7 +192,7 @@ async fn notes(connection: &mut PgConnection, rows: &[i64]) -> Result<Vec<Detail
         return Ok(Vec::new());
     }
     let rows = sqlx::query!(
-        r#"select note.id as "id!", note.title as "title!", note.body as "body!", note.occurred_at as "occurred_at!",
+        r#"select note.id as "id!", note.kind as "kind!", note.title as "title!", note.body as "body!", note.occurred_at as "occurred_at!",
                   note.superseded_by, project.name as "project?", session.agent as "agent?", session.external_id as "session?"
            from mem_observations note
            left join mem_projects project on project.id = note.project_id
@@ -177,6 +208,7 @@ async fn notes(connection: &mut PgConnection, rows: &[i64]) -> Result<Vec<Detail
             agent: row.agent,
             session: row.session,
             text: Some(row.body),
+            is_digest: row.kind == "digest",
             superseded_by: row.superseded_by.map(|row| DocumentId { kind: DocumentKind::Note, row }),
             ..Details::of(Line {
                 id: DocumentId { kind: DocumentKind::Note, row: row.id },
@@ -204,6 +236,7 @@ impl Details {
             duration_ms: None,
             truncated_at_bytes: None,
             superseded_by: None,
+            is_digest: false,
         }
     }
 }

@@ -17,12 +17,21 @@ pub struct RankedList {
     pub documents: Vec<DocumentId>,
 }
 
-/// A document with its fused score and its rank in each list that holds it, counted from 1.
+/// A document with its fused score and its rank in each list that holds it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fused {
     pub id: DocumentId,
     pub score: f64,
-    pub ranks: Vec<(&'static str, usize)>,
+    pub ranks: Vec<Rank>,
+}
+
+/// Where a document stands in one list, and what that adds to its score.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rank {
+    pub list: &'static str,
+    /// Counted from 1.
+    pub rank: usize,
+    pub score: f64,
 }
 
 /// Sums `weight / (k + rank)` over the lists (Cormack, Clarke and Büttcher, SIGIR 2009). Best first; ties by id, newest first.
@@ -32,8 +41,9 @@ pub fn fuse(lists: &[RankedList]) -> Vec<Fused> {
         for (index, id) in list.documents.iter().enumerate() {
             let rank = index + 1;
             let entry = fused.entry(*id).or_insert_with(|| Fused { id: *id, score: 0.0, ranks: Vec::new() });
-            entry.score += list.weight / (K + rank as f64);
-            entry.ranks.push((list.name, rank));
+            let score = list.weight / (K + rank as f64);
+            entry.score += score;
+            entry.ranks.push(Rank { list: list.name, rank, score });
         }
     }
     let mut fused: Vec<_> = fused.into_values().collect();
@@ -77,7 +87,10 @@ mod tests {
     #[test]
     fn says_which_rank_came_from_which_list() {
         let fused = fuse(&[list("words", &[7]), list("vectors", &[8, 7])]);
-        assert_eq!(fused[0].ranks, [("words", 1), ("vectors", 2)]);
+        let ranks: Vec<_> = fused[0].ranks.iter().map(|rank| (rank.list, rank.rank)).collect();
+        assert_eq!(ranks, [("words", 1), ("vectors", 2)]);
+        let sum: f64 = fused[0].ranks.iter().map(|rank| rank.score).sum();
+        assert!((fused[0].score - sum).abs() < 1e-12);
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use pgvector::Vector;
+use pgvector::HalfVector;
 use sqlx::PgConnection;
 
 use super::bm25::{Counts, occurrences};
@@ -24,6 +24,8 @@ pub(super) struct Statistics {
     /// Of all documents, the part that stands in the projects asked for, where that is small.
     pub(super) share: f64,
     pub(super) terms: Vec<Counted>,
+    /// Documents that had no vector of the present model when the server last counted them.
+    pub(super) without_vector: f64,
 }
 
 pub(super) async fn statistics(
@@ -35,6 +37,7 @@ pub(super) async fn statistics(
     let (projects, _) = parameters(filter);
     let found = sqlx::query!(
         r#"select documents as "documents!", average_length as "average_length!",
+                  documents_without_vector as "without_vector!",
                   array(select coalesce(counted.documents, 0)
                         from unnest($1::text[]) with ordinality as term (lexeme, place)
                         left join mem_lexemes counted using (lexeme) order by place) as "holding!: Vec<i64>",
@@ -55,7 +58,13 @@ pub(super) async fn statistics(
         // Nobody has counted it yet, so it is rare.
         documents: (holding as f64).max(1.0),
     });
-    Ok(Statistics { documents, average_length: found.average_length, share, terms: terms.collect() })
+    Ok(Statistics {
+        documents,
+        average_length: found.average_length,
+        share,
+        terms: terms.collect(),
+        without_vector: found.without_vector as f64,
+    })
 }
 
 /// A document that comes in by its words.
@@ -89,6 +98,9 @@ pub(super) async fn by_words(
                    and ($5::text[] is null or document_kind = any($5))
                    and ($6::timestamptz is null or occurred_at >= $6)
                    and ($7::timestamptz is null or occurred_at <= $7)
+                   and ($9::text is null and $10::text is null
+                        or session_id in (select id from mem_sessions
+                                          where coalesce(agent = $9, true) and coalesce(branch = $10, $10 is null)))
                  limit $8) document"#,
         lookup,
         &terms(query),
@@ -98,6 +110,8 @@ pub(super) async fn by_words(
         filter.from,
         filter.until,
         MOST,
+        filter.agent,
+        filter.branch,
     )
     .fetch_all(connection)
     .await?;
@@ -113,7 +127,7 @@ pub(super) async fn by_words(
 
 /// A query's vector as it is stored, and its model.
 pub(super) struct Meaning {
-    pub(super) vector: Vector,
+    pub(super) vector: HalfVector,
     pub(super) model: String,
 }
 
@@ -135,9 +149,12 @@ pub(super) async fn by_meaning(
              and ($5::text[] is null or document_kind = any($5))
              and ($6::timestamptz is null or occurred_at >= $6)
              and ($7::timestamptz is null or occurred_at <= $7)
+             and ($9::text is null and $10::text is null
+                  or session_id in (select id from mem_sessions
+                                    where coalesce(agent = $9, true) and coalesce(branch = $10, $10 is null)))
            order by embedding <=> $1
            limit $8"#,
-        &meaning.vector as &Vector,
+        &meaning.vector as &HalfVector,
         meaning.model,
         query.condition,
         projects.as_deref(),
@@ -145,6 +162,8 @@ pub(super) async fn by_meaning(
         filter.from,
         filter.until,
         limit,
+        filter.agent,
+        filter.branch,
     )
     .fetch_all(connection)
     .await?;
@@ -209,12 +228,16 @@ pub(super) async fn seen(
                   similarity, coalesce(fits, false) as "fits!"
            from (select document_kind, document_id, length, lexemes || '' as unpacked,
                         case when embedding_model_id = (select id from mem_embedding_models where name = $5)
-                             then 1 - (embedding <=> $4::vector) end as similarity,
+                             then 1 - (embedding <=> $4::halfvec) end as similarity,
                         ($6::text is null or lexemes @@ $6::text::tsquery)
                         and ($7::bigint[] is null or project_id = any($7))
                         and ($8::text[] is null or document_kind = any($8))
                         and ($9::timestamptz is null or occurred_at >= $9)
-                        and ($10::timestamptz is null or occurred_at <= $10) as fits
+                        and ($10::timestamptz is null or occurred_at <= $10)
+                        and ($11::text is null and $12::text is null
+                             or session_id in (select id from mem_sessions
+                                               where coalesce(agent = $11, true)
+                                                 and coalesce(branch = $12, $12 is null))) as fits
                  from mem_search_index
                  join unnest($1::text[], $2::bigint[]) as asked (document_kind, document_id)
                       using (document_kind, document_id)
@@ -222,13 +245,15 @@ pub(super) async fn seen(
         &kinds,
         &rows,
         &terms(query),
-        meaning.map(|meaning| &meaning.vector) as Option<&Vector>,
+        meaning.map(|meaning| &meaning.vector) as Option<&HalfVector>,
         meaning.map(|meaning| meaning.model.as_str()),
         query.condition,
         projects.as_deref(),
         wanted_kinds.as_deref(),
         filter.from,
         filter.until,
+        filter.agent,
+        filter.branch,
     )
     .fetch_all(connection)
     .await?;

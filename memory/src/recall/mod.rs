@@ -2,12 +2,14 @@
 //! the whole of it.
 //!
 //! A search in the order of its steps: `plan` chooses which words are looked up, `lookup` asks the index, `bm25` scores words,
-//! `nearby` ranks documents with what stood around them, `support` drops what nothing speaks for, `fuse` makes one list of all.
+//! `nearby` ranks documents with what stood around them, `support` drops what nothing speaks for, `fuse` makes one list of all, `arrange` puts the
+//! hits in their order.
 //!
 //! Questions about code stand on it: `file_history` who touched a file, `fixes` what worked after a failure, `how` which commands
 //! worked for a goal. `shell`, `commands` and `touches` read what calls ran and which files they named, `calls` reads the calls themselves.
 //! `unasked` tells an agent what it did not ask for, where `relevance` says that it helps.
 
+mod arrange;
 mod bm25;
 mod calls;
 mod commands;
@@ -33,13 +35,14 @@ pub use calls::Call;
 pub use details::{Details, details};
 pub use file_history::{FileHistoryRequest, FileTouch, file_history};
 pub use fixes::{Fix, Step, find_fix};
-pub use fuse::{Fused, RankedList, fuse};
+pub use fuse::{Fused, Rank, RankedList, fuse};
 pub use how::{WorkingCommand, how};
-pub use search::{Hit, MAX_LIMIT, SearchRequest, search};
+pub use search::{Answer, CountedTerm, Course, Hit, MAX_LIMIT, SearchRequest, search};
 pub use support::Support;
 pub use timeline::{Anchor, TimelineRequest, timeline};
 pub use touches::Touch;
 
+use crate::analyze::{self, Query};
 use crate::ids::{DocumentId, DocumentKind, ProjectId};
 use crate::store::StoreError;
 
@@ -52,6 +55,22 @@ pub struct Filter {
     pub kinds: Vec<DocumentKind>,
     pub from: Option<DateTime<Utc>>,
     pub until: Option<DateTime<Utc>>,
+    /// Of the sessions of this agent, as `mem_sessions` names it.
+    pub agent: Option<String>,
+    /// Of the sessions that worked on this branch.
+    pub branch: Option<String>,
+    /// What names this file: its path or the last parts of it.
+    pub file: Option<String>,
+}
+
+impl Filter {
+    /// What the query must match besides, for the file.
+    fn narrow(&self, query: Query) -> Query {
+        let Some(file) = &self.file else { return query };
+        let conditions = query.condition.into_iter().chain(analyze::in_a_row(file));
+        let condition = conditions.collect::<Vec<_>>().join(" & ");
+        Query { condition: (!condition.is_empty()).then_some(condition), ..query }
+    }
 }
 
 /// One line of an index or a timeline.

@@ -1,9 +1,13 @@
 //! The search itself: who comes in by words and by meaning, who stands around them, three rankings of all those, fused, as lines of an
 //! index.
 
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
+use std::future::Future;
+use std::time::{Duration, Instant};
 
+use chrono::Utc;
+
+use super::arrange::{Ranked, arrange};
 use super::bm25::{Weights, rarity};
 use super::lookup::{self, Candidate, Meaning, Statistics};
 use super::support::{self, Support};
@@ -40,62 +44,95 @@ pub struct SearchRequest {
     pub limit: usize,
 }
 
+/// What a search found, best first, and how.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// Empty means that nothing matched: every failure is an error.
+    pub hits: Vec<Hit>,
+    pub course: Course,
+}
+
 /// One hit: its line, which list ranked it where, and what speaks for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
     pub line: Line,
     pub fused: Fused,
     pub support: Support,
+    /// What its fused score was multiplied by, for when it happened and who wrote it.
+    pub prior: f64,
     /// How many further documents say the same, and are left out for it.
     pub repeats: usize,
 }
 
-/// Searches; best hit first. An empty answer means that nothing matched: every failure is an error.
-pub async fn search(db: &Db, request: SearchRequest) -> Result<Vec<Hit>, RecallError> {
+/// How a search went: what its words are worth, which were looked up, and how long the database took.
+#[derive(Debug, Clone)]
+pub struct Course {
+    /// How many documents there are in all.
+    pub documents: f64,
+    pub terms: Vec<CountedTerm>,
+    /// What let documents in by their words, in the text form of a `tsquery`.
+    pub looked_up: Option<String>,
+    /// What had to match besides.
+    pub condition: Option<String>,
+    /// The share of all documents that have no vector of the present model yet, 0 to 1: they are found by their words only.
+    pub without_vector: f64,
+    /// How long the database was waited for.
+    pub database: Duration,
+}
+
+/// A form of a word of the query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CountedTerm {
+    pub lexeme: String,
+    /// How many documents hold it.
+    pub documents: f64,
+    /// What it adds at most to a document's score by words: its rarity times what it counts in the query.
+    pub weight: f64,
+}
+
+/// Searches.
+pub async fn search(db: &Db, request: SearchRequest) -> Result<Answer, RecallError> {
     let text = request.query.trim();
     if text.is_empty() {
         return Err(RecallError::EmptyQuery);
     }
-    let Found { lists, support } = find(db, text, request.vector, &request.filter).await?;
+    let found = Box::pin(find(db, text, request.vector, &request.filter));
+    let Found { lists, mut support, mut course } = found.await?;
     let limit = request.limit.clamp(1, MAX_LIMIT);
     let mut fused = fuse(&lists);
     fused.truncate(limit * WITH_REPEATS);
 
     let ids: Vec<_> = fused.iter().map(|fused| fused.id).collect();
-    let mut connection = db.acquire().await?;
-    let mut lines = details::lines_with_content(&mut connection, &ids).await?;
+    let mut clock = Clock(course.database);
+    let mut connection = clock.of(db.acquire()).await?;
+    let looked_at = clock.of(details::looked_at(&mut connection, &ids)).await?;
+    course.database = clock.0;
+    let mut looked_at: HashMap<_, _> = looked_at.into_iter().map(|looked| (looked.line.id, looked)).collect();
     // A document that was deleted between the two statements has no line any more.
-    let hits = fused.into_iter().filter_map(|fused| {
-        let at = lines.iter().position(|(line, _)| line.id == fused.id)?;
-        let support = *support.get(&fused.id)?;
-        let (line, content) = lines.swap_remove(at);
-        Some((Hit { line, fused, support, repeats: 0 }, content))
+    let ranked = fused.into_iter().filter_map(|fused| {
+        let (support, looked) = (support.remove(&fused.id)?, looked_at.remove(&fused.id)?);
+        Some(Ranked { fused, support, looked })
     });
-    let mut hits = without_repeats(hits);
-    hits.truncate(limit);
-    Ok(hits)
+    Ok(Answer { hits: arrange(ranked.collect(), Utc::now(), limit), course })
 }
 
-/// The same command run twenty times is one hit: of those with the same content the best stays, and says for how many it stands.
-fn without_repeats(hits: impl Iterator<Item = (Hit, u64)>) -> Vec<Hit> {
-    let mut kept: Vec<Hit> = Vec::new();
-    let mut places: HashMap<u64, usize> = HashMap::new();
-    for (hit, content) in hits {
-        match places.entry(content) {
-            Entry::Occupied(place) => kept[*place.get()].repeats += 1,
-            Entry::Vacant(place) => {
-                place.insert(kept.len());
-                kept.push(hit);
-            }
-        }
+/// Adds up how long the database was waited for.
+struct Clock(Duration);
+
+impl Clock {
+    async fn of<T>(&mut self, statement: impl Future<Output = T>) -> T {
+        let started = Instant::now();
+        let result = statement.await;
+        self.0 += started.elapsed();
+        result
     }
-    kept
 }
 
 /// The rankings to be fused, and what speaks for each document in them.
 struct Found {
     lists: Vec<RankedList>,
     support: HashMap<DocumentId, Support>,
+    course: Course,
 }
 
 /// The rankings that [`search`] fuses, each best first.
@@ -105,27 +142,31 @@ pub(super) async fn rankings(
     vector: Option<QueryVector>,
     filter: &Filter,
 ) -> Result<Vec<RankedList>, RecallError> {
-    Ok(find(db, text, vector, filter).await?.lists)
+    Ok(Box::pin(find(db, text, vector, filter)).await?.lists)
 }
 
 async fn find(db: &Db, text: &str, vector: Option<QueryVector>, filter: &Filter) -> Result<Found, RecallError> {
-    let query = Query::parse(text);
+    let query = filter.narrow(Query::parse(text));
     let meaning = vector.map(|vector| Meaning { vector: padded(vector.vector), model: vector.model });
-    let mut connection = db.acquire().await?;
-    let statistics = lookup::statistics(&mut connection, &query, filter).await?;
+    let mut clock = Clock(Duration::ZERO);
+    let mut connection = clock.of(db.acquire()).await?;
+    let statistics = clock.of(lookup::statistics(&mut connection, &query, filter)).await?;
     let weights = weights(&statistics);
-    let mut seeds = match plan::lookup(&statistics.terms, statistics.share) {
-        Some(wanted) => best(lookup::by_words(&mut connection, &wanted, &query, filter).await?, &weights),
+    let wanted = plan::lookup(&statistics.terms, statistics.share);
+    let mut seeds = match &wanted {
+        Some(wanted) => best(clock.of(lookup::by_words(&mut connection, wanted, &query, filter)).await?, &weights),
         None => BTreeSet::new(),
     };
     if let Some(meaning) = &meaning {
-        seeds.extend(lookup::by_meaning(&mut connection, meaning, &query, filter, SEEDS as i64).await?);
+        let nearest = lookup::by_meaning(&mut connection, meaning, &query, filter, SEEDS as i64);
+        seeds.extend(clock.of(nearest).await?);
     }
     let seeds: Vec<_> = seeds.into_iter().collect();
-    let order = lookup::order(&mut connection, &seeds).await?;
+    let order = clock.of(lookup::order(&mut connection, &seeds)).await?;
     let around: BTreeSet<_> = seeds.into_iter().chain(order.documents()).collect();
     let around: Vec<_> = around.into_iter().collect();
-    let mut seen = lookup::seen(&mut connection, &around, &query, meaning.as_ref(), filter).await?;
+    let seen = lookup::seen(&mut connection, &around, &query, meaning.as_ref(), filter);
+    let mut seen = clock.of(seen).await?;
     let support = support::of_all(&seen, &order, &weights);
     for document in seen.values_mut() {
         document.fits &= support.contains_key(&document.id);
@@ -139,7 +180,20 @@ async fn find(db: &Db, text: &str, vector: Option<QueryVector>, filter: &Filter)
         lists.push(ranked("meaning", MEANING, nearby::by_meaning(&seen)));
         lists.push(ranked("meaning_nearby", MEANING_NEARBY, nearby::by_meaning_nearby(&seen, &order)));
     }
-    Ok(Found { lists, support })
+    let terms = statistics.terms.iter().zip(&weights.terms).map(|(counted, weight)| CountedTerm {
+        lexeme: counted.term.lexeme.clone(),
+        documents: counted.documents,
+        weight: *weight,
+    });
+    let course = Course {
+        documents: statistics.documents,
+        terms: terms.collect(),
+        looked_up: wanted,
+        condition: query.condition,
+        without_vector: (statistics.without_vector / statistics.documents).min(1.0),
+        database: clock.0,
+    };
+    Ok(Found { lists, support, course })
 }
 
 pub(super) fn weights(statistics: &Statistics) -> Weights {
@@ -157,25 +211,4 @@ fn best(mut candidates: Vec<Candidate>, weights: &Weights) -> BTreeSet<DocumentI
     let score = |candidate: &Candidate| weights.score(&candidate.counts, 1.0);
     candidates.sort_by(|one, two| score(two).total_cmp(&score(one)).then(two.id.cmp(&one.id)));
     candidates.into_iter().take(SEEDS).map(|candidate| candidate.id).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ids::DocumentKind;
-
-    fn hit(row: i64, content: u64) -> (Hit, u64) {
-        let id = DocumentId { kind: DocumentKind::Call, row };
-        let occurred_at = chrono::DateTime::UNIX_EPOCH;
-        let line = Line { id, occurred_at, project: None, headline: "Bash: cargo test".to_owned(), failed: Some(true) };
-        let support = Support { own_coverage: 1.0, coverage: 1.0, similarity: None };
-        (Hit { line, fused: Fused { id, score: 1.0 / row as f64, ranks: Vec::new() }, support, repeats: 0 }, content)
-    }
-
-    #[test]
-    fn gives_what_says_the_same_once_and_tells_how_often_it_was_there() {
-        let kept = without_repeats([hit(1, 7), hit(2, 8), hit(3, 7), hit(4, 9), hit(5, 7)].into_iter());
-        let told: Vec<_> = kept.iter().map(|hit| (hit.line.id.row, hit.repeats)).collect();
-        assert_eq!(told, [(1, 2), (2, 0), (4, 0)]);
-    }
 }

@@ -25,6 +25,8 @@ pub enum ConnectError {
     Unreachable(#[source] sqlx::Error),
     #[error("the database does not have the pgvector extension")]
     NoPgvector(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("the database's pgvector is too old (it has {found}, 0.7 is needed)")]
+    OldPgvector { found: String },
     #[error("the database's schema is newer than this program (it has migration {found}, this program knows {known})")]
     NewerSchema { found: i64, known: i64 },
     #[error("the database's schema could not be brought up to date")]
@@ -40,6 +42,9 @@ impl ConnectError {
             Self::NoPgvector(_) => {
                 "install pgvector on that server (Debian: postgresql-17-pgvector) or let its administrator run \
                  `create extension vector` in this database"
+            }
+            Self::OldPgvector { .. } => {
+                "install pgvector 0.7 or newer on that server, then run `alter extension vector update` in this database"
             }
             Self::NewerSchema { .. } => "install the newer agent-memory: pull and run `cargo xtask up`",
             Self::Migration(_) => "the log names the statement; nothing of the failed migration was kept",
@@ -92,13 +97,16 @@ pub async fn migrate(db: &Db) -> Result<(), ConnectError> {
         .await
         .map_err(classify)?;
     // Before the first table, so that a database that cannot hold ours is left as it was.
-    let available: bool =
-        sqlx::query_scalar("select exists (select from pg_available_extensions where name = 'vector')")
-            .fetch_one(&connection)
-            .await
-            .map_err(classify)?;
-    if !available {
-        return Err(ConnectError::NoPgvector("the server does not offer it".into()));
+    let pgvector: Option<String> = sqlx::query_scalar(
+        "select coalesce(installed_version, default_version) from pg_available_extensions where name = 'vector'",
+    )
+    .fetch_optional(&connection)
+    .await
+    .map_err(classify)?;
+    match pgvector {
+        None => return Err(ConnectError::NoPgvector("the server does not offer it".into())),
+        Some(found) if !has_half_vectors(&found) => return Err(ConnectError::OldPgvector { found }),
+        Some(_) => {}
     }
     let migrated = MIGRATIONS.run(&connection).await;
     connection.close().await;
@@ -112,6 +120,12 @@ pub async fn migrate(db: &Db) -> Result<(), ConnectError> {
         Err(error) if error.to_string().contains("extension \"vector\"") => Err(ConnectError::NoPgvector(error.into())),
         Err(error) => Err(ConnectError::Migration(error)),
     }
+}
+
+/// Whether a version of pgvector has the type that our vectors are stored in: `halfvec` came with 0.7.
+fn has_half_vectors(version: &str) -> bool {
+    let mut numbers = version.split('.').map(|number| number.parse::<u32>().unwrap_or_default());
+    (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default()) >= (0, 7)
 }
 
 /// The newest migration that is applied; `None` before the first.
@@ -129,5 +143,18 @@ fn classify(error: sqlx::Error) -> ConnectError {
         // invalid_authorization_specification, invalid_password
         Some("28000" | "28P01") => ConnectError::Authentication(error),
         _ => ConnectError::Unreachable(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_which_pgvector_is_new_enough() {
+        for (version, expected) in [("0.6.2", false), ("0.7.0", true), ("0.8.1", true), ("1.0", true), ("0.10.0", true)]
+        {
+            assert_eq!(has_half_vectors(version), expected, "{version}");
+        }
     }
 }

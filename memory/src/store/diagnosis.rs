@@ -2,9 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use sqlx::PgConnection;
 
-use super::{Db, EMBED_DOCUMENT, StoreError};
+use super::{Db, StoreError};
 
 /// How many of an agent's calls are joined to their prompt, ever and in the last seven days.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -55,25 +54,6 @@ pub async fn models(db: &Db) -> Result<Vec<ModelShare>, StoreError> {
     .fetch_all(db)
     .await?;
     Ok(shares)
-}
-
-/// Has every document embedded anew that has no vector of the model (its name, or its name before the `@`); gives their number.
-/// Those that wait for it already are not counted.
-pub async fn enqueue_stale_documents(connection: &mut PgConnection, model: &str) -> Result<u64, StoreError> {
-    let enqueued = sqlx::query!(
-        "insert into mem_observation_queue (kind, payload, dedupe_key)
-         select $1, jsonb_build_object('document', document_kind || '-' || document_id), document_kind || '-' || document_id
-         from mem_search_index document
-         left join mem_embedding_models model on model.id = document.embedding_model_id
-         where model.name is null or model.name <> $2 and split_part(model.name, '@', 1) <> $2
-         order by document_kind, document_id
-         on conflict (kind, dedupe_key) where status = 'pending' do nothing",
-        EMBED_DOCUMENT,
-        model,
-    )
-    .execute(connection)
-    .await?;
-    Ok(enqueued.rows_affected())
 }
 
 /// The size of the whole database on disk, free space inside its files included.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use pgvector::Vector;
+use pgvector::HalfVector;
 use sqlx::PgConnection;
 
 use super::{Db, StoreError};
@@ -25,19 +25,40 @@ pub(super) struct Entry {
     pub(super) occurred_at: DateTime<Utc>,
 }
 
+/// Documents as columns of `mem_search_index`.
+pub(super) struct Columns {
+    pub(super) kinds: Vec<String>,
+    pub(super) rows: Vec<i64>,
+    pub(super) projects: Vec<Option<i64>>,
+    pub(super) sessions: Vec<Option<i64>>,
+    pub(super) times: Vec<DateTime<Utc>>,
+    /// Each in the text form of a `tsvector`.
+    pub(super) lexemes: Vec<String>,
+    pub(super) lengths: Vec<i32>,
+}
+
+impl Columns {
+    pub(super) fn of(documents: &[Entry], made: Vec<Lexemes>) -> Self {
+        let (lexemes, lengths) = made.into_iter().map(|made| (made.tsvector, made.length)).unzip();
+        Self {
+            kinds: documents.iter().map(|entry| entry.id.kind.as_str().to_owned()).collect(),
+            rows: documents.iter().map(|entry| entry.id.row).collect(),
+            projects: documents.iter().map(|entry| entry.project.map(|project| project.0)).collect(),
+            sessions: documents.iter().map(|entry| entry.session.map(|session| session.0)).collect(),
+            times: documents.iter().map(|entry| entry.occurred_at).collect(),
+            lexemes,
+            lengths,
+        }
+    }
+}
+
 /// Makes documents findable by their words at once, and by their meaning when their jobs have run. No document is there twice.
 pub(super) async fn index(connection: &mut PgConnection, documents: Vec<(Entry, String)>) -> Result<(), StoreError> {
     if documents.is_empty() {
         return Ok(());
     }
     let (documents, texts): (Vec<_>, Vec<_>) = documents.into_iter().unzip();
-    let (lexemes, lengths): (Vec<_>, Vec<_>) =
-        analysed(texts).await?.into_iter().map(|made| (made.tsvector, made.length)).unzip();
-    let kinds: Vec<_> = documents.iter().map(|entry| entry.id.kind.as_str().to_owned()).collect();
-    let rows: Vec<_> = documents.iter().map(|entry| entry.id.row).collect();
-    let projects: Vec<_> = documents.iter().map(|entry| entry.project.map(|project| project.0)).collect();
-    let sessions: Vec<_> = documents.iter().map(|entry| entry.session.map(|session| session.0)).collect();
-    let times: Vec<_> = documents.iter().map(|entry| entry.occurred_at).collect();
+    let columns = Columns::of(&documents, analysed(texts).await?);
     sqlx::query!(
         "insert into mem_search_index (document_kind, document_id, project_id, session_id, occurred_at, lexemes, length, analysis)
          select kind, id, project_id, session_id, occurred_at, lexemes::tsvector, length, $8
@@ -47,13 +68,13 @@ pub(super) async fn index(connection: &mut PgConnection, documents: Vec<(Entry, 
              lexemes = excluded.lexemes, length = excluded.length, analysis = excluded.analysis,
              revision = mem_search_index.revision + 1, embedding = null, embedding_model_id = null,
              occurred_at = least(mem_search_index.occurred_at, excluded.occurred_at)",
-        &kinds,
-        &rows,
-        &projects as &[Option<i64>],
-        &sessions as &[Option<i64>],
-        &times,
-        &lexemes,
-        &lengths,
+        &columns.kinds,
+        &columns.rows,
+        &columns.projects as &[Option<i64>],
+        &columns.sessions as &[Option<i64>],
+        &columns.times,
+        &columns.lexemes,
+        &columns.lengths,
         analyze::VERSION,
     )
     .execute(&mut *connection)
@@ -216,7 +237,7 @@ pub async fn set_embeddings(db: &Db, model_id: i32, embedded: Vec<Embedded>) -> 
         sqlx::query!(
             "update mem_search_index set embedding = $1, embedding_model_id = $2
              where document_kind = $3 and document_id = $4 and revision = $5",
-            padded(document.vector) as Vector,
+            padded(document.vector) as HalfVector,
             model_id,
             document.id.kind.as_str(),
             document.id.row,
@@ -228,8 +249,8 @@ pub async fn set_embeddings(db: &Db, model_id: i32, embedded: Vec<Embedded>) -> 
     Ok(())
 }
 
-/// A vector at the length at which it is stored.
-pub(crate) fn padded(mut vector: Vec<f32>) -> Vector {
+/// A vector at the length and the precision at which it is stored.
+pub(crate) fn padded(mut vector: Vec<f32>) -> HalfVector {
     vector.resize(STORED_DIMENSIONS, 0.0);
-    Vector::from(vector)
+    HalfVector::from_f32_slice(&vector)
 }

@@ -24,6 +24,8 @@ mod project_list;
 mod project_merges;
 mod projects;
 mod prompts;
+mod rebuild;
+mod reembed;
 pub mod retention;
 mod search_upkeep;
 mod session_events;
@@ -37,7 +39,7 @@ pub use backfill::{BackfillRun, RolledBack, RunEnd, finish_run, roll_back, runs 
 #[cfg(feature = "import")]
 pub use claude_mem::{ClaudeMem, ClaudeMemError};
 pub use connect::{ConnectError, Db, connect, connect_lazily, migrate, schema_version};
-pub use diagnosis::{AgentLinkage, ModelShare, agents, database_bytes, enqueue_stale_documents, models};
+pub use diagnosis::{AgentLinkage, ModelShare, agents, database_bytes, models};
 pub use digests::{DIGEST_SESSION, keep_digest, session_facts};
 pub(crate) use digests::{call_facts, enqueue_digest};
 pub(crate) use documents::padded;
@@ -59,6 +61,8 @@ pub use project_list::{ProjectMerge, ProjectOverview, list_project_merges, list_
 pub use project_merges::{MergedProject, UndoneMerge, merge_projects, undo_merge};
 pub use projects::find_by_name as find_project;
 pub(crate) use prompts::QUEUED;
+pub use rebuild::{Rebuilt, count_documents, rebuild, remove_orphans};
+pub use reembed::{Walk, count_without_vector, enqueue_of_other_models, enqueue_without_vector};
 pub use search_upkeep::{count_lexemes, reindex};
 pub use stats::{Stats, stats};
 pub use training::{TrainableCount, count_trainable};

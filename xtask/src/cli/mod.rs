@@ -66,6 +66,10 @@ pub enum Command {
     /// Do something about jobs that do not get done by themselves
     #[command(subcommand)]
     Queue(QueueCommand),
+    /// Make the search index again from the journal, in the background of everything else
+    Reindex,
+    /// Give every document without one a vector of the installed model, in the background
+    ReEmbed(ReEmbedArgs),
     /// Bring the database's schema up to date
     Migrate,
     /// Register hooks and MCP server with agents
@@ -171,8 +175,13 @@ pub enum QueueCommand {
     Retry(QueueSelection),
     /// Forget jobs that were given up
     Drop(QueueSelection),
-    /// Embed every document that has no vector of the installed model
-    Embed,
+}
+
+#[derive(Debug, Args)]
+pub struct ReEmbedArgs {
+    /// Also those that have one
+    #[arg(long)]
+    pub all: bool,
 }
 
 #[derive(Debug, Args)]

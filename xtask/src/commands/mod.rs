@@ -13,7 +13,9 @@ mod migrate;
 mod prepare;
 mod project;
 mod queue;
+mod re_embed;
 mod register;
+mod reindex;
 mod start;
 mod status;
 mod test;
@@ -41,6 +43,8 @@ pub async fn run(command: Command, printer: &Printer) -> Result<()> {
         Command::Logs(arguments) => logs::run(&arguments, &home, printer).await,
         Command::Gc(arguments) => gc::run(&arguments, &home, printer).await,
         Command::Queue(command) => queue::run(&command, &home, printer).await,
+        Command::Reindex => reindex::run(&home, printer).await,
+        Command::ReEmbed(arguments) => re_embed::run(&arguments, &home, printer).await,
         Command::Migrate => migrate::run(&home, printer).await,
         Command::Register(arguments) => register::register(&arguments, &home, printer),
         Command::Unregister(arguments) => register::unregister(&arguments, &home, printer),

@@ -3,12 +3,10 @@
 use anyhow::{Context, Result};
 use memory::home::Home;
 use memory::queue::{self, Reach, Selection};
-use memory::store;
 
 use crate::cli::{QueueCommand, QueueSelection};
 use crate::journal;
 use crate::output::{HintExt, Printer};
-use crate::runtime::Installation;
 
 pub(super) async fn run(command: &QueueCommand, home: &Home, printer: &Printer) -> Result<()> {
     let db = journal::open(home).await?;
@@ -21,19 +19,10 @@ pub(super) async fn run(command: &QueueCommand, home: &Home, printer: &Printer) 
             .await
             .map(|jobs| format!("Dropped {jobs} jobs"))
             .context("cannot drop the jobs"),
-        QueueCommand::Embed => embed(&db, home).await,
     };
     db.close().await;
     printer.note(done.hint("`cargo xtask doctor` says whether the database is as it should be")?);
     Ok(())
-}
-
-async fn embed(db: &store::Db, home: &Home) -> Result<String> {
-    let model = Installation::require(home)?.embedding_model;
-    let mut connection = db.acquire().await.context("the database went away")?;
-    let jobs = store::enqueue_stale_documents(&mut connection, &model).await;
-    let jobs = jobs.context("cannot have the documents embedded")?;
-    Ok(format!("{jobs} documents get a vector of {model}; the others have one or wait for it already"))
 }
 
 fn selection(arguments: &QueueSelection) -> Selection {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anyhow::{Context, Result};
 use chrono::{DateTime, Utc};
 use memory::home::Home;
-use memory::store::{InjectionCounts, Stats};
+use memory::store::{InjectionCounts, ModelShare, Stats};
 use serde::Serialize;
 
 use super::doctor::LARGE_SPOOL_BYTES;
@@ -41,6 +41,8 @@ struct Status {
     journal_trouble: Option<String>,
     /// How often agents were told something unasked; `null` where the database does not answer.
     unasked: Option<Unasked>,
+    /// Documents by the model that made their vectors; empty where the database does not answer.
+    vectors: Vec<ModelShare>,
 }
 
 impl Status {
@@ -55,6 +57,7 @@ impl Status {
             linkage_ratio: None,
             journal_trouble: None,
             unasked: None,
+            vectors: Vec::new(),
         };
         let Some(installation) = &status.installation else { return Ok(status) };
         let (services, server, journal) = tokio::join!(
@@ -68,7 +71,8 @@ impl Status {
         }
         status.server = server.ok();
         match journal {
-            Ok((counts, unasked)) => {
+            Ok((counts, unasked, vectors)) => {
+                status.vectors = vectors;
                 status.linkage_ratio = counts.linkage_ratio();
                 status.journal = Some(counts);
                 status.unasked = Some(unasked);
@@ -101,6 +105,9 @@ impl Status {
             (Some(stats), _) => tell_journal(&mut text, stats, now),
             (None, Some(trouble)) => row(&mut text, "journal", &format!("cannot be read: {trouble}")),
             (None, None) => {}
+        }
+        if let Some(outdated) = outdated(&self.vectors, &installation.embedding_model) {
+            row(&mut text, "vectors", &outdated);
         }
         if let Some(unasked) = &self.unasked {
             row(&mut text, "unasked", &told(unasked));
@@ -145,6 +152,20 @@ fn tell_journal(text: &mut String, stats: &Stats, now: DateTime<Utc>) {
     for (name, value) in rows {
         row(text, name, &value);
     }
+}
+
+/// How far documents whose vectors another model made have got vectors of the installed one; `None` where there are no such.
+fn outdated(vectors: &[ModelShare], installed: &str) -> Option<String> {
+    let of = |is_wanted: &dyn Fn(&str) -> bool| {
+        let wanted = vectors.iter().filter(|share| share.model.as_deref().is_some_and(is_wanted));
+        wanted.map(|share| share.documents).sum::<i64>()
+    };
+    let is_installed = |name: &str| name == installed || name.split('@').next() == Some(installed);
+    let (current, others) = (of(&is_installed), of(&|name| !is_installed(name)));
+    (others > 0).then(|| {
+        let share = current as f64 / (current + others) as f64 * 100.0;
+        format!("{share:.0} % are of {installed}; {others} of another model are made again while the server runs")
+    })
 }
 
 /// How often agents were told something without having asked.
@@ -218,7 +239,17 @@ mod tests {
             journal: Some(stats),
             journal_trouble: None,
             unasked: Some(Unasked::new()),
+            vectors: Vec::new(),
         }
+    }
+
+    #[test]
+    fn says_how_far_documents_have_vectors_of_the_installed_model() {
+        let share = |model: Option<&str>, documents| ModelShare { model: model.map(str::to_owned), documents };
+        let told = |vectors| Status { vectors, ..status() }.text(Utc::now());
+        let text = told(vec![share(Some("old@1"), 30), share(Some("mini@2"), 10), share(None, 7)]);
+        assert!(text.contains("25 % are of mini; 30 of another model are made again"), "{text}");
+        assert!(!told(vec![share(Some("mini@2"), 10), share(None, 7)]).contains("vectors "));
     }
 
     #[test]

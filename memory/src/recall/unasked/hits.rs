@@ -85,7 +85,7 @@ async fn candidates(
     let filter = Filter { projects: vec![place.project], ..Filter::default() };
     let meaning = vector.clone().map(|vector| Meaning { vector: padded(vector.vector), model: vector.model });
     let request = SearchRequest { query: query.to_owned(), vector, filter: filter.clone(), limit: LOOKED_AT };
-    let hits = search(db, request).await?;
+    let hits = search(db, request).await?.hits;
     let mut connection = db.acquire().await?;
     let found: Vec<_> = hits.iter().map(|hit| hit.line.id).collect();
     let known = known(&mut connection, place.session, &found).await?;

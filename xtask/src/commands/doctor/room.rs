@@ -86,7 +86,7 @@ pub(super) fn memory(health: &Health) -> Option<Finding> {
 
 /// Whether vectors are of the model that queries are embedded with: those of another are never compared with them.
 pub(super) fn index(shares: &[ModelShare], installed_model: &str, jobs_pending: i64) -> Vec<Finding> {
-    const EMBED: &str = "cargo xtask queue embed";
+    const EMBED: &str = "cargo xtask re-embed";
     let total: i64 = shares.iter().map(|share| share.documents).sum();
     let is_installed = |name: &str| name == installed_model || name.split('@').next() == Some(installed_model);
     let mut findings: Vec<_> = shares
