@@ -16,8 +16,8 @@ const BATCH: i64 = 100;
 /// So many documents at once wait for a vector of the present model in place of one of a former: what is new waits behind them, for
 /// about as long as [`INTERVAL`].
 const EMBEDDED_AGAIN: i64 = 500;
-/// How often to count the documents without a vector, while there are any.
-const COUNTED: Duration = Duration::from_mins(1);
+/// While there are documents without a vector, they are counted again after so many times as long as counting them took.
+const REST: u32 = 20;
 
 /// Works until the shutdown.
 pub(crate) async fn keep_until(db: &Db, embedder: &Embedder, shutdown: &CancellationToken) {
@@ -65,7 +65,8 @@ struct Vectors {
     behind: Option<DocumentId>,
     are_enqueued: bool,
     without: i64,
-    counted_at: Option<Instant>,
+    /// When they were counted, and how long that took.
+    counted: Option<(Instant, Duration)>,
 }
 
 impl Vectors {
@@ -88,10 +89,11 @@ impl Vectors {
                 Walk::Done => self.are_enqueued = true,
             }
         }
-        let is_due = self.counted_at.is_none_or(|counted| self.without > 0 && counted.elapsed() >= COUNTED);
+        let is_due = self.counted.is_none_or(|(at, took)| self.without > 0 && at.elapsed() >= took * REST);
         if is_due {
+            let started = Instant::now();
             self.without = store::count_without_vector(db, &model).await?;
-            self.counted_at = Some(Instant::now());
+            self.counted = Some((Instant::now(), started.elapsed()));
         }
         Ok(())
     }

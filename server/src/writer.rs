@@ -10,7 +10,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use memory::event::Event;
 use memory::project::ProjectPolicy;
-use memory::store::{Db, ProjectCache, Recorded, StoreError, commit};
+use memory::store::{Db, DbConnection, ProjectCache, Recorded, StoreError, commit};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::storage::Storage;
@@ -88,13 +88,34 @@ impl Enqueued {
     }
 }
 
+/// A loop's own connection. It is kept between transactions: taking one out of the pool and giving it back each asks the database
+/// whether it is still there, which for a single event is a fourth of all its round trips.
+struct Line {
+    db: Db,
+    kept: Option<DbConnection>,
+}
+
+impl Line {
+    /// Commits events. A connection on which something failed is not kept.
+    async fn commit(&mut self, projects: &mut ProjectCache, events: &[Event]) -> Result<Vec<Recorded>, StoreError> {
+        let mut connection = match self.kept.take() {
+            Some(kept) => kept,
+            None => self.db.acquire().await?,
+        };
+        let recorded = commit(&mut connection, projects, events).await?;
+        self.kept = Some(connection);
+        Ok(recorded)
+    }
+}
+
 async fn write(db: Db, mut projects: ProjectCache, mut waiting: mpsc::Receiver<Pending>) {
+    let mut line = Line { db, kept: None };
     let mut batch = Vec::with_capacity(MAX_BATCH);
     while waiting.recv_many(&mut batch, MAX_BATCH).await > 0 {
         // Servers that share a database lock sessions in the same order, so that they never wait for each other in a ring.
         batch.sort_by(|one, two| session_of(one).cmp(&session_of(two)));
         let (events, replies): (Vec<_>, Vec<_>) = batch.drain(..).map(|pending| (pending.event, pending.reply)).unzip();
-        let results = store(&db, &mut projects, &events).await;
+        let results = store(&mut line, &mut projects, &events).await;
         for (reply, result) in replies.into_iter().zip(results) {
             // Nobody waits any more: the hook's deadline was shorter.
             let _ = reply.send(result);
@@ -108,16 +129,16 @@ fn session_of(pending: &Pending) -> (&'static str, &str) {
 
 /// Stores a batch in one transaction. If one of its events is refused or takes too long, the halves are tried alone, so that
 /// the others do not share its fate.
-async fn store(db: &Db, projects: &mut ProjectCache, events: &[Event]) -> Vec<Result<Recorded, WriteError>> {
+async fn store(line: &mut Line, projects: &mut ProjectCache, events: &[Event]) -> Vec<Result<Recorded, WriteError>> {
     let count = events.len();
-    let failure = match attempt(db, projects, events).await {
+    let failure = match attempt(line, projects, events).await {
         Ok(recorded) => return recorded.into_iter().map(Ok).collect(),
         Err(failure) => failure,
     };
     if count > 1 && !matches!(failure, Failure::Away(_)) {
         let (first, second) = events.split_at(count / 2);
-        let mut results = Box::pin(store(db, projects, first)).await;
-        results.extend(Box::pin(store(db, projects, second)).await);
+        let mut results = Box::pin(store(line, projects, first)).await;
+        results.extend(Box::pin(store(line, projects, second)).await);
         return results;
     }
     let error = match failure {
@@ -150,10 +171,11 @@ enum Failure {
     Away(StoreError),
 }
 
-async fn attempt(db: &Db, projects: &mut ProjectCache, events: &[Event]) -> Result<Vec<Recorded>, Failure> {
+async fn attempt(line: &mut Line, projects: &mut ProjectCache, events: &[Event]) -> Result<Vec<Recorded>, Failure> {
     let mut conflicts = 0;
     loop {
-        let stored = tokio::time::timeout(DEADLINE, commit(db, projects, events)).await;
+        let was_kept = line.kept.is_some();
+        let stored = tokio::time::timeout(DEADLINE, line.commit(projects, events)).await;
         if let Ok(Ok(recorded)) = stored {
             return Ok(recorded);
         }
@@ -161,6 +183,10 @@ async fn attempt(db: &Db, projects: &mut ProjectCache, events: &[Event]) -> Resu
         projects.clear();
         match stored {
             Ok(Err(error)) if error.is_conflict() && conflicts < MAX_CONFLICTS => conflicts += 1,
+            // The database may have gone and come back while nothing was to be written.
+            Ok(Err(error)) if error.is_transient() && was_kept => {
+                tracing::debug!(error = &error as &dyn std::error::Error, "a kept connection was of no use");
+            }
             Ok(Err(error)) if error.is_transient() => return Err(Failure::Away(error)),
             Ok(Err(error)) => return Err(Failure::Refused(error)),
             _ => return Err(Failure::Slow),

@@ -7,6 +7,7 @@ pub mod canaries;
 pub mod clients;
 pub mod conversation;
 pub mod database;
+pub mod embedding_model;
 pub mod hook;
 pub mod journal;
 pub mod mcp_client;

@@ -10,6 +10,8 @@ pub const DATABASE_URL: &str = "AGENT_MEMORY_TEST_DATABASE_URL";
 pub const POSTGRES_IMAGE: &str = "AGENT_MEMORY_TEST_POSTGRES_IMAGE";
 /// A folder with the built programs; without it the run builds them.
 pub const PROGRAMS: &str = "AGENT_MEMORY_TEST_PROGRAMS";
+/// A folder with the embedding model and the library that runs it; `cargo xtask test` installs one and says where.
+pub const MODELS: &str = "AGENT_MEMORY_TEST_MODELS";
 /// A folder with recorded hook payloads, one folder a client version.
 pub const RECORDINGS: &str = "AGENT_MEMORY_TEST_RECORDINGS";
 /// The file that the summary's lines are added to; without it they go to stderr.

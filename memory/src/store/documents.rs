@@ -9,7 +9,6 @@ use sqlx::PgConnection;
 use super::{Db, StoreError};
 use crate::analyze::{self, Lexemes};
 use crate::ids::{DocumentId, DocumentKind, ProjectId, SessionId};
-use crate::queue::{self, NewJob};
 
 /// The queue's name for embedding one document; its payload is the document's id.
 pub const EMBED_DOCUMENT: &str = "embed_document";
@@ -59,15 +58,22 @@ pub(super) async fn index(connection: &mut PgConnection, documents: Vec<(Entry, 
     }
     let (documents, texts): (Vec<_>, Vec<_>) = documents.into_iter().unzip();
     let columns = Columns::of(&documents, analysed(texts).await?);
+    // Where a job for the document waits already, its row is locked until the transaction ends, as `queue::enqueue` does.
     sqlx::query!(
-        "insert into mem_search_index (document_kind, document_id, project_id, session_id, occurred_at, lexemes, length, analysis)
-         select kind, id, project_id, session_id, occurred_at, lexemes::tsvector, length, $8
-         from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[], $6::text[], $7::integer[])
-              as new (kind, id, project_id, session_id, occurred_at, lexemes, length)
-         on conflict on constraint mem_search_index_pkey do update set
-             lexemes = excluded.lexemes, length = excluded.length, analysis = excluded.analysis,
-             revision = mem_search_index.revision + 1, embedding = null, embedding_model_id = null,
-             occurred_at = least(mem_search_index.occurred_at, excluded.occurred_at)",
+        "with indexed as (
+             insert into mem_search_index (document_kind, document_id, project_id, session_id, occurred_at, lexemes, length, analysis)
+             select kind, id, project_id, session_id, occurred_at, lexemes::tsvector, length, $8
+             from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[], $6::text[], $7::integer[])
+                  as new (kind, id, project_id, session_id, occurred_at, lexemes, length)
+             on conflict on constraint mem_search_index_pkey do update set
+                 lexemes = excluded.lexemes, length = excluded.length, analysis = excluded.analysis,
+                 revision = mem_search_index.revision + 1, embedding = null, embedding_model_id = null,
+                 occurred_at = least(mem_search_index.occurred_at, excluded.occurred_at)
+             returning document_kind || '-' || document_id as document
+         )
+         insert into mem_observation_queue (kind, payload, dedupe_key)
+         select $9, jsonb_build_object('document', document), document from indexed
+         on conflict (kind, dedupe_key) where status = 'pending' do update set payload = excluded.payload",
         &columns.kinds,
         &columns.rows,
         &columns.projects as &[Option<i64>],
@@ -76,17 +82,10 @@ pub(super) async fn index(connection: &mut PgConnection, documents: Vec<(Entry, 
         &columns.lexemes,
         &columns.lengths,
         analyze::VERSION,
+        EMBED_DOCUMENT,
     )
-    .execute(&mut *connection)
+    .execute(connection)
     .await?;
-    let jobs: Vec<_> = documents
-        .iter()
-        .map(|entry| {
-            let id = entry.id.to_string();
-            NewJob::once(EMBED_DOCUMENT, serde_json::json!({ "document": id }), id)
-        })
-        .collect();
-    queue::enqueue(connection, &jobs).await?;
     Ok(())
 }
 

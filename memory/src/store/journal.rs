@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
-use sqlx::PgConnection;
+use sqlx::{Connection as _, PgConnection};
 
 use super::tool_calls::Stored;
-use super::{Db, StoreError, digests, documents, projects, prompts, session_events, sessions, tool_calls};
+use super::{StoreError, digests, documents, projects, prompts, session_events, sessions, tool_calls};
 use crate::analyze;
 use crate::event::{Event, EventKind, Key, Origin, Outcome, ToolCall};
 use crate::ids::{DocumentId, DocumentKind, ProjectId, SessionId};
@@ -96,8 +96,12 @@ impl ProjectCache {
 
 /// Records events in a transaction of their own; see [`record`]. Its statements are planned once, not for each event's values: that
 /// took longer than carrying them out.
-pub async fn commit(db: &Db, projects: &mut ProjectCache, events: &[Event]) -> Result<Vec<Recorded>, StoreError> {
-    let mut tx = db.begin_with("begin; set local plan_cache_mode = force_generic_plan").await?;
+pub async fn commit(
+    connection: &mut PgConnection,
+    projects: &mut ProjectCache,
+    events: &[Event],
+) -> Result<Vec<Recorded>, StoreError> {
+    let mut tx = connection.begin_with("begin; set local plan_cache_mode = force_generic_plan").await?;
     let recorded = record(&mut tx, projects, events).await?;
     tx.commit().await?;
     Ok(recorded)

@@ -38,7 +38,7 @@ mod training;
 pub use backfill::{BackfillRun, RolledBack, RunEnd, finish_run, roll_back, runs as backfill_runs, start_run};
 #[cfg(feature = "import")]
 pub use claude_mem::{ClaudeMem, ClaudeMemError};
-pub use connect::{ConnectError, Db, connect, connect_lazily, migrate, schema_version};
+pub use connect::{ConnectError, Db, DbConnection, connect, connect_lazily, migrate, schema_version};
 pub use diagnosis::{AgentLinkage, ModelShare, agents, database_bytes, models};
 pub use digests::{DIGEST_SESSION, keep_digest, session_facts};
 pub(crate) use digests::{call_facts, enqueue_digest};

@@ -154,9 +154,10 @@ async fn commit(
     events: Vec<Event>,
     taken: &mut TakenIn,
 ) -> Result<(), StoreError> {
+    let mut connection = db.acquire().await?;
     let mut conflicts = 0;
     loop {
-        match store::commit(db, projects, &events).await {
+        match store::commit(&mut connection, projects, &events).await {
             Ok(recorded) => {
                 for (event, recorded) in events.iter().zip(recorded) {
                     taken.count(event, recorded);

@@ -5,6 +5,7 @@
 
 pub mod claude;
 pub mod codex;
+pub mod conformance;
 pub mod gemini;
 mod npm;
 mod user;

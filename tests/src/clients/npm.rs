@@ -78,6 +78,18 @@ impl Package {
 }
 
 impl Client {
+    /// The program with the PATH and nothing else.
+    pub(super) fn bare_command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.env_clear().env("PATH", &self.path);
+        command
+    }
+
+    /// Where npm installed it: the folder that holds `node_modules`.
+    pub(super) fn folder(&self) -> Option<&Path> {
+        self.program.ancestors().nth(3)
+    }
+
     /// The program with that user's environment and nothing else, in the user's project.
     pub(super) fn command(&self, user: &User) -> Command {
         let mut command = Command::new(&self.program);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use memory::home::Home;
-use memory::store::{self, Db};
+use memory::store::{self, Db, bench as rows};
 use uuid::Uuid;
 
 use crate::files::{self, Mode};
@@ -61,10 +61,9 @@ impl Stage {
         self.postgres.ensure_program(&downloads).await?;
         for home in &self.homes {
             layout::create(home)?;
-            for program in layout::PROGRAMS
-                .iter()
-                .filter(|program| ["agent-memory-hook", "agent-memory-server"].contains(&program.installed))
-            {
+            for program in layout::PROGRAMS.iter().filter(|program| {
+                ["agent-memory-hook", "agent-memory-mcp", "agent-memory-server"].contains(&program.installed)
+            }) {
                 let built =
                     programs.join(program.profile).join(format!("{}{}", program.built, std::env::consts::EXE_SUFFIX));
                 files::install(&built, &home.program(program.installed), Mode::Executable)?;
@@ -159,4 +158,18 @@ impl Stage {
         files::remove(&self.folder)?;
         servers.and(postgres)
     }
+}
+
+/// Waits until every document has its vector, and their lexemes are counted.
+pub(crate) async fn indexed(db: &Db) -> Result<()> {
+    const DEADLINE: Duration = Duration::from_mins(30);
+    const POLL: Duration = Duration::from_millis(200);
+    let deadline = Instant::now() + DEADLINE;
+    while !rows::is_indexed(db).await.context("cannot read the index")? {
+        if Instant::now() > deadline {
+            bail!("the documents have no vectors after {} min", DEADLINE.as_secs() / 60);
+        }
+        tokio::time::sleep(POLL).await;
+    }
+    Ok(())
 }

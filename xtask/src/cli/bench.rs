@@ -23,6 +23,30 @@ pub enum BenchCommand {
     Redact(BenchRedactArgs),
     /// How much of what answers a question a search finds, on conversations in the form of LoCoMo
     Locomo(BenchLocomoArgs),
+    /// How long a search takes in up to a million documents, against single scans of the indexes, and what memory it takes
+    Recall(BenchRecallArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct BenchRecallArgs {
+    /// Transcripts that the documents are mixed of
+    pub folder: PathBuf,
+
+    /// How many documents, rising
+    #[arg(long, value_delimiter = ',', default_values_t = [10_000, 100_000, 1_000_000])]
+    pub sizes: Vec<u64>,
+
+    /// Searches of each kind
+    #[arg(long, default_value_t = 300)]
+    pub queries: usize,
+
+    /// Also write the figures into docs/benchmarks.md
+    #[arg(long)]
+    pub write: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -14,7 +14,7 @@ pub use agents::{Agent, AgentArgs};
 pub use backfill::{BackfillAgent, BackfillArgs};
 pub use bench::{
     BackfillWork, BackfillWorkerArgs, BenchBackfillArgs, BenchChaosArgs, BenchCommand, BenchHookArgs, BenchIngestArgs,
-    BenchLocomoArgs, BenchRedactArgs,
+    BenchLocomoArgs, BenchRecallArgs, BenchRedactArgs,
 };
 pub use projects::{AliasArgs, ExcludeArgs, MergeArgs, ProjectCommand, SplitArgs, UndoArgs};
 

@@ -1,10 +1,16 @@
 //! `test`: makes sure that the tests find a database, runs all of them, and tells what they ran on.
 
+use std::path::PathBuf;
+
 use anyhow::{Context, Result, bail};
+use memory::home::Home;
 use xshell::{Shell, cmd};
 
 use crate::files;
 use crate::install::build::target_folder;
+use crate::install::downloads::Downloads;
+use crate::install::model::{self, ModelSource};
+use crate::install::pins::Target;
 use crate::output::{Printer, Verbosity};
 use crate::repository::Repository;
 use crate::runtime::docker;
@@ -13,12 +19,14 @@ use crate::runtime::embedded::{self, Postgres};
 /// Variables that the tests read; `docs/configuration.md` has the list.
 const POSTGRES_IMAGE: &str = "AGENT_MEMORY_TEST_POSTGRES_IMAGE";
 const SUMMARY: &str = "AGENT_MEMORY_TEST_SUMMARY";
+const MODELS: &str = "AGENT_MEMORY_TEST_MODELS";
 
 pub(super) async fn run(arguments: &[String], printer: &Printer) -> Result<()> {
     let repository = Repository::locate()?;
     let shell = Shell::new().context("cannot start processes here")?;
     shell.change_dir(repository.root());
     let image = prepare_database(printer).await?;
+    let models = prepare_model(printer).await;
     let summary = target_folder(&shell)?.join("agent-memory-test-summary.txt");
     files::remove(&summary)?;
     let passed = tokio::task::spawn_blocking({
@@ -29,6 +37,9 @@ pub(super) async fn run(arguments: &[String], printer: &Printer) -> Result<()> {
             shell.set_var("SQLX_OFFLINE", "true");
             if let Some(image) = image {
                 shell.set_var(POSTGRES_IMAGE, image);
+            }
+            if let Some(models) = models {
+                shell.set_var(MODELS, models);
             }
             let quiet = quiet.then_some("--quiet");
             cmd!(shell, "cargo test --workspace --locked {quiet...} {arguments...}").quiet().run().is_ok()
@@ -55,6 +66,22 @@ async fn prepare_database(printer: &Printer) -> Result<Option<String>> {
             Ok(None)
         }
     }
+}
+
+/// The model that an installation gets, kept between runs; the tests say what they could not test without one.
+async fn prepare_model(printer: &Printer) -> Option<PathBuf> {
+    let step = printer.step("Installing the embedding model for tests");
+    let installed = async {
+        let cache = embedded::private_cache()?;
+        let home = Home::at(cache.join("test-models"));
+        let downloads = Downloads::into_folder(cache.join("downloads"));
+        files::create_private_folder(&home.models())?;
+        model::install(&home, &ModelSource::Pinned, &downloads, Target::host()).await?;
+        anyhow::Ok(home.models())
+    };
+    let installed = installed.await;
+    step.skip();
+    installed.inspect_err(|error| printer.note(format_args!("No embedding model for tests: {error:#}"))).ok()
 }
 
 fn tell(summary: Option<&str>, printer: &Printer) {

@@ -42,11 +42,12 @@ pub async fn unindexed(db: &Db) -> Result<i64, StoreError> {
     Ok(count)
 }
 
-/// Whether every document has its vector, and the lexemes of all but the last have been counted.
+/// Whether every document has its vector, as the server has counted them, and the lexemes of all but the last have been counted.
 pub async fn is_indexed(db: &Db) -> Result<bool, StoreError> {
     let is_indexed = sqlx::query_scalar!(
         r#"select not exists (select from mem_search_index where embedding is null)
                   and (select documents * 1.2 from mem_search_statistics) >= (select count(*) from mem_search_index)
+                  and (select documents_without_vector = 0 from mem_search_statistics)
                       as "is_indexed!""#
     )
     .fetch_one(db)

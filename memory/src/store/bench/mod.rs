@@ -1,8 +1,12 @@
 //! What `cargo xtask bench` needs of the database beside the journal's own functions: the rows written by hand, to compare with,
-//! and a count of what is there. Compiled only with the feature `bench`.
+//! a count of what is there, a large index to search in, and single scans of it. Compiled only with the feature `bench`.
 
 mod audit;
+mod corpus;
 mod reference;
+mod scans;
 
 pub use audit::{JournalRow, Leases, LeftJobs, earliest, is_indexed, journal_rows, prompt_keys, unindexed};
+pub use corpus::{Corpus, Mixed, Random, SESSION, SMALL_PROJECT, grow, moment};
 pub use reference::{BATCH, Reference, connections, insert};
+pub use scans::{by_gin, by_hnsw};

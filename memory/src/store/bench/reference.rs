@@ -1,6 +1,6 @@
 //! The rows of the journal as one would insert them by hand: everything known beforehand, no row looked up and none met twice, one
-//! commit a batch: of a few hundred rows, or of one, as someone has to who is told of one event at a time. How fast the server
-//! is, is measured against this.
+//! commit a batch: of a few hundred rows, or of one, as someone has to who is told of one event at a time. Lexemes are made when their
+//! rows are inserted, as the server makes them. How fast the server is, is measured against this.
 //!
 //! The rows are those that the server makes of the same events: prompts, calls, documents with their lexemes, jobs.
 
@@ -11,9 +11,10 @@ use serde_json::Value;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{Connection as _, PgConnection};
 
+use super::super::documents::analysed;
 use super::super::sessions::{self, Touch};
 use super::super::{Db, EMBED_DOCUMENT, StoreError, journal, projects, tool_calls};
-use crate::analyze::{self, Lexemes};
+use crate::analyze;
 use crate::event::{Event, EventKind, Outcome};
 use crate::ids::{DocumentId, DocumentKind};
 use crate::project::ProjectPolicy;
@@ -42,8 +43,8 @@ struct Prompts {
     turn_index: Vec<i32>,
     prompt: Vec<String>,
     occurred_at: Vec<DateTime<Utc>>,
-    lexemes: Vec<String>,
-    length: Vec<i32>,
+    /// What each is found by.
+    text: Vec<String>,
 }
 
 #[derive(Debug, Default)]
@@ -60,8 +61,8 @@ struct Calls {
     working_folder: Vec<Option<String>>,
     content_hash: Vec<Vec<u8>>,
     occurred_at: Vec<DateTime<Utc>>,
-    lexemes: Vec<String>,
-    length: Vec<i32>,
+    /// What each is found by.
+    text: Vec<String>,
 }
 
 /// Where a session stands: its turns so far, the id of the last, and that turn's calls so far.
@@ -104,9 +105,7 @@ impl Batch {
                 prompts.turn_index.push(turn.count - 1);
                 prompts.prompt.push(prompt.text.clone());
                 prompts.occurred_at.push(event.occurred_at);
-                let lexemes = Lexemes::of(&analyze::prompt_text(Some(&prompt.text), None));
-                prompts.lexemes.push(lexemes.tsvector);
-                prompts.length.push(lexemes.length);
+                prompts.text.push(analyze::prompt_text(Some(&prompt.text), None));
             }
             EventKind::ToolCalled(call) if call.outcome == Outcome::Succeeded => {
                 let calls = &mut self.calls;
@@ -123,9 +122,7 @@ impl Batch {
                 calls.working_folder.push(event.checkout.folder.clone());
                 calls.content_hash.push(tool_calls::content_hash(call));
                 calls.occurred_at.push(event.occurred_at);
-                let lexemes = Lexemes::of(&journal::text_of(call));
-                calls.lexemes.push(lexemes.tsvector);
-                calls.length.push(lexemes.length);
+                calls.text.push(journal::text_of(call));
             }
             _ => {}
         }
@@ -200,8 +197,7 @@ async fn insert_prompts(
         ids: &ids,
         owners: &owners,
         occurred_at: &prompts.occurred_at,
-        lexemes: &prompts.lexemes,
-        lengths: &prompts.length,
+        texts: &prompts.text,
     };
     insert_documents(connection, &documents).await
 }
@@ -247,8 +243,7 @@ async fn insert_calls(
         ids: &ids,
         owners: &owners,
         occurred_at: &calls.occurred_at,
-        lexemes: &calls.lexemes,
-        lengths: &calls.length,
+        texts: &calls.text,
     };
     insert_documents(connection, &documents).await
 }
@@ -259,12 +254,13 @@ struct Documents<'a> {
     ids: &'a [i64],
     owners: &'a [(i64, i64)],
     occurred_at: &'a [DateTime<Utc>],
-    lexemes: &'a [String],
-    lengths: &'a [i32],
+    texts: &'a [String],
 }
 
 async fn insert_documents(connection: &mut PgConnection, documents: &Documents<'_>) -> Result<(), StoreError> {
     let (sessions, projects): (Vec<i64>, Vec<i64>) = documents.owners.iter().copied().unzip();
+    let made = analysed(documents.texts.to_vec()).await?;
+    let (lexemes, lengths): (Vec<_>, Vec<_>) = made.into_iter().map(|made| (made.tsvector, made.length)).unzip();
     sqlx::query!(
         "insert into mem_search_index (document_kind, document_id, project_id, session_id, occurred_at, lexemes, length, analysis)
          select $1, id, project_id, session_id, occurred_at, lexemes::tsvector, length, $8
@@ -275,8 +271,8 @@ async fn insert_documents(connection: &mut PgConnection, documents: &Documents<'
         &projects,
         &sessions,
         documents.occurred_at,
-        documents.lexemes,
-        documents.lengths,
+        &lexemes,
+        &lengths,
         analyze::VERSION,
     )
     .execute(&mut *connection)

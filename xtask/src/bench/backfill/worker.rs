@@ -76,8 +76,12 @@ fn parse(files: &[PathBuf]) -> Result<(u64, u64)> {
 }
 
 fn context(agent: Agent) -> transcripts::Context {
-    let inspect = |folder: &Path| Checkout { folder: Some(folder.display().to_string()), git: None };
-    transcripts::Context::new(agent, Places::new(inspect, |_| Ok(())))
+    transcripts::Context::new(agent, Places::new(inspected, |_| Ok(())))
+}
+
+/// A folder of which nothing else is known.
+pub(crate) fn inspected(folder: &Path) -> Checkout {
+    Checkout { folder: Some(folder.display().to_string()), git: None }
 }
 
 fn transcript(path: &Path) -> Result<(Agent, TranscriptFile)> {

@@ -1,9 +1,6 @@
 //! `bench ingest`: measures how fast the server takes events in.
 
-use std::process::Stdio;
-
-use anyhow::{Context as _, Result, bail};
-use tokio::process::Command;
+use anyhow::{Result, bail};
 
 use super::print;
 use crate::bench::stage::{Model, Stage};
@@ -17,8 +14,7 @@ pub(super) async fn run(arguments: &BenchIngestArgs, printer: &Printer) -> Resul
     let programs = build::build(&Repository::locate()?, printer).await?;
     if cfg!(debug_assertions) {
         // What is not optimised would be slower at inserting by hand than the server it is compared with.
-        return in_release(arguments, &programs.join("release").join(format!("xtask{}", std::env::consts::EXE_SUFFIX)))
-            .await;
+        return super::in_release(&programs).await;
     }
     let step = printer.step("Starting a server to measure against");
     // Without a model: it would be busy with the documents of one run during the next.
@@ -37,25 +33,6 @@ pub(super) async fn run(arguments: &BenchIngestArgs, printer: &Printer) -> Resul
     }
     if !measured.meets_its_limit() {
         bail!("the server takes events in more slowly than it shall");
-    }
-    Ok(())
-}
-
-async fn in_release(arguments: &BenchIngestArgs, program: &std::path::Path) -> Result<()> {
-    let mut command = Command::new(program);
-    command.args([
-        "bench",
-        "ingest",
-        "--rounds",
-        &arguments.rounds.to_string(),
-        "--events",
-        &arguments.events.to_string(),
-    ]);
-    command.args(arguments.write.then_some("--write")).args(arguments.json.then_some("--json"));
-    let status =
-        command.stdin(Stdio::null()).status().await.with_context(|| format!("cannot start `{}`", program.display()))?;
-    if !status.success() {
-        bail!("the measurement failed; what it said stands above");
     }
     Ok(())
 }

@@ -6,11 +6,16 @@ mod chaos;
 mod hook;
 mod ingest;
 mod locomo;
+mod recall;
 mod redact;
 
-use anyhow::{Context as _, Result};
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::{Context as _, Result, bail};
 use memory::home::Home;
 use serde::Serialize;
+use tokio::process::Command;
 
 use crate::bench::backfill::worker;
 use crate::cli::BenchCommand;
@@ -24,6 +29,7 @@ pub(super) async fn run(command: &BenchCommand, home: &Home, printer: &Printer) 
         BenchCommand::Ingest(arguments) => ingest::run(arguments, printer).await,
         BenchCommand::Chaos(arguments) => chaos::run(arguments, printer).await,
         BenchCommand::Locomo(arguments) => locomo::run(arguments, printer).await,
+        BenchCommand::Recall(arguments) => recall::run(arguments, printer).await,
         BenchCommand::Redact(arguments) => redact::run(arguments, printer),
     }
 }
@@ -33,6 +39,19 @@ fn print(measured: &(impl Serialize + std::fmt::Display), json: bool, printer: &
         printer.data(serde_json::to_string_pretty(measured).context("cannot write the measurement as JSON")?);
     } else {
         printer.data(measured);
+    }
+    Ok(())
+}
+
+/// Runs this very command once more in the program that is built for release: what is not optimised would be slower than what it is
+/// compared with.
+async fn in_release(programs: &Path) -> Result<()> {
+    let program = programs.join("release").join(format!("xtask{}", std::env::consts::EXE_SUFFIX));
+    let mut command = Command::new(&program);
+    let status = command.args(std::env::args_os().skip(1)).stdin(Stdio::null()).status().await;
+    let status = status.with_context(|| format!("cannot start `{}`", program.display()))?;
+    if !status.success() {
+        bail!("the measurement failed; what it said stands above");
     }
     Ok(())
 }
