@@ -85,16 +85,22 @@ impl RecallSet {
         struct Sessions {
             session: Vec<Session>,
         }
-        #[derive(Deserialize)]
-        struct Questions {
-            question: Vec<Question>,
-        }
         let read = |name: &str| {
             std::fs::read_to_string(folder.join(name)).with_context(|| format!("reading {name} of the recall set"))
         };
         let sessions: Sessions = toml::from_str(&read("sessions.toml")?).context("reading the sessions")?;
-        let questions: Questions = toml::from_str(&read("questions.toml")?).context("reading the questions")?;
-        Ok(Self { sessions: sessions.session, questions: questions.question })
+        Ok(Self { sessions: sessions.session, ..Self::about_transcripts(&folder.join("questions.toml"))? })
+    }
+
+    /// Questions about sessions that are not part of the set.
+    pub fn about_transcripts(questions: &Path) -> Result<Self> {
+        #[derive(Deserialize)]
+        struct Questions {
+            question: Vec<Question>,
+        }
+        let text = std::fs::read_to_string(questions).with_context(|| format!("reading `{}`", questions.display()))?;
+        let questions: Questions = toml::from_str(&text).context("reading the questions")?;
+        Ok(Self { sessions: Vec::new(), questions: questions.question })
     }
 
     /// Stores all sessions as their hooks would; returns the document of each event.
@@ -103,6 +109,13 @@ impl RecallSet {
         for session in &self.sessions {
             session.store(stack, &mut documents).await?;
         }
+        documents.extend(Self::documents(stack).await?);
+        Ok(documents)
+    }
+
+    /// The documents of prompts and calls by the ids that their agents gave them.
+    pub async fn documents(stack: &Stack) -> Result<HashMap<String, String>> {
+        let mut documents = HashMap::new();
         let journal = stack.journal();
         for prompt in journal.prompts().await? {
             let document = format!("prompt-{}", prompt.id);
@@ -145,16 +158,20 @@ impl RecallSet {
 }
 
 impl Figures {
-    /// The groups in which fewer questions are answered, or more falsely, than in figures that were written down before.
-    pub fn worse_than(&self, recorded: &str) -> Vec<String> {
+    /// The groups in which fewer questions are answered, or more falsely, than in figures that were written down before, by more than
+    /// `slack` questions.
+    pub fn worse_than(&self, recorded: &str, slack: usize) -> Vec<String> {
         let mut worse = Vec::new();
         for line in recorded.lines().skip(1) {
             let columns: Vec<_> = line.split_whitespace().collect();
             let [name, _, hit_at_1, hit_at_5, false_alarms] = columns[..] else { continue };
             let [hit_at_1, hit_at_5, false_alarms] =
-                [hit_at_1, hit_at_5, false_alarms].map(|figure| figure.parse::<usize>().unwrap_or(usize::MAX));
+                [hit_at_1, hit_at_5, false_alarms].map(|figure| figure.parse::<usize>().unwrap_or(usize::MAX / 2));
             let now = self.groups.get(name).copied().unwrap_or_default();
-            if now.hit_at_1 < hit_at_1 || now.hit_at_5 < hit_at_5 || now.false_alarms > false_alarms {
+            if now.hit_at_1 + slack < hit_at_1
+                || now.hit_at_5 + slack < hit_at_5
+                || now.false_alarms > false_alarms + slack
+            {
                 worse.push(line.to_owned());
             }
         }

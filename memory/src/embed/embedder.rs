@@ -196,6 +196,8 @@ impl Inner {
         let files = UserDefinedEmbeddingModel::new(weights, tokenizer).with_pooling(Pooling::Mean);
         let options = InitOptionsUserDefined::new()
             .with_environment(environment)
+            // An arena keeps what the longest batch ever needed: several hundred megabytes for a few texts an hour.
+            .with_execution_providers(vec![ort::ep::CPU::default().with_arena_allocator(false).build()])
             .with_max_length(MAX_TOKENS)
             .with_intra_threads(THREADS);
         let mut model = TextEmbedding::try_new_from_user_defined(files, options).map_err(|error| describe(&error))?;

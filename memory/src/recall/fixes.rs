@@ -69,7 +69,7 @@ pub async fn find_fix(
     let mut lists = rankings(db, text, vector, &filter).await?;
     let mut connection = db.acquire().await?;
     let own_words = failures_by_words(&mut connection, text, &filter).await?;
-    lists.push(RankedList { name: "failures", weight: OWN_WORDS, documents: own_words });
+    lists.push(RankedList::of("failures", OWN_WORDS, own_words));
     let failures = failures(&mut connection, lists).await?;
     let following = following(&mut connection, &failures).await?;
 
@@ -106,7 +106,7 @@ async fn failures_by_words(
                    and (cardinality($4::bigint[]) = 0 or project_id = any($4))
                    and (select not success from mem_tool_calls where id = document_id)
                  limit $5) document"#,
-        wanted,
+        wanted.tsquery(&statistics.terms),
         &lookup::terms(&query),
         query.condition,
         &projects,

@@ -1,6 +1,6 @@
 //! Reciprocal rank fusion: lists that rank by different measures become one, by rank alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::ids::DocumentId;
 
@@ -15,6 +15,15 @@ pub struct RankedList {
     /// How much its ranks count beside those of the others.
     pub weight: f64,
     pub documents: Vec<DocumentId>,
+    /// What it could say nothing of, which is not the same as ranking it nowhere: these are judged by the other lists alone.
+    pub unknown: HashSet<DocumentId>,
+}
+
+impl RankedList {
+    /// A list that can rank any document.
+    pub fn of(name: &'static str, weight: f64, documents: Vec<DocumentId>) -> Self {
+        Self { name, weight, documents, unknown: HashSet::new() }
+    }
 }
 
 /// A document with its fused score and its rank in each list that holds it.
@@ -34,7 +43,8 @@ pub struct Rank {
     pub score: f64,
 }
 
-/// Sums `weight / (k + rank)` over the lists (Cormack, Clarke and Büttcher, SIGIR 2009). Best first; ties by id, newest first.
+/// Sums `weight / (k + rank)` over the lists (Cormack, Clarke and Büttcher, SIGIR 2009), as if the lists that know nothing of a document
+/// ranked it as the others do. Best first; ties by id, newest first.
 pub fn fuse(lists: &[RankedList]) -> Vec<Fused> {
     let mut fused: BTreeMap<DocumentId, Fused> = BTreeMap::new();
     for list in lists {
@@ -44,6 +54,17 @@ pub fn fuse(lists: &[RankedList]) -> Vec<Fused> {
             let score = list.weight / (K + rank as f64);
             entry.score += score;
             entry.ranks.push(Rank { list: list.name, rank, score });
+        }
+    }
+    let weight_of = |is_meant: &dyn Fn(&RankedList) -> bool| {
+        lists.iter().filter(|list| is_meant(list)).map(|list| list.weight).sum::<f64>()
+    };
+    let all = weight_of(&|_| true);
+    for fused in fused.values_mut() {
+        let scale = all / weight_of(&|list| !list.unknown.contains(&fused.id));
+        fused.score *= scale;
+        for rank in &mut fused.ranks {
+            rank.score *= scale;
         }
     }
     let mut fused: Vec<_> = fused.into_values().collect();
@@ -60,7 +81,7 @@ mod tests {
 
     fn list(name: &'static str, rows: &[i64]) -> RankedList {
         let documents = rows.iter().map(|row| DocumentId { kind: DocumentKind::Call, row: *row }).collect();
-        RankedList { name, weight: 1.0, documents }
+        RankedList::of(name, 1.0, documents)
     }
 
     fn order(lists: &[RankedList]) -> Vec<i64> {
@@ -82,6 +103,15 @@ mod tests {
         let mut heavy = list("words", &[1]);
         heavy.weight = 2.0;
         assert_eq!(order(&[list("vectors", &[2]), heavy]), [1, 2]);
+    }
+
+    #[test]
+    fn judges_what_a_list_cannot_know_by_the_others() {
+        let words = list("words", &[1, 2, 3]);
+        let mut meaning = list("meaning", &[2, 3]);
+        assert_eq!(order(&[words.clone(), meaning.clone()]), [2, 3, 1]);
+        meaning.unknown = words.documents[..1].iter().copied().collect();
+        assert_eq!(order(&[words, meaning]), [1, 2, 3]);
     }
 
     #[test]

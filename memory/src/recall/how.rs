@@ -48,10 +48,7 @@ pub async fn how(
     let mut connection = db.acquire().await?;
     let (prompts, own): (Vec<_>, Vec<_>) = found.into_iter().partition(|id| id.kind == DocumentKind::Prompt);
     let served = serving(&mut connection, &prompts).await?;
-    let fused = fuse(&[
-        RankedList { name: "calls", weight: 1.0, documents: own },
-        RankedList { name: "prompts", weight: BY_PROMPT, documents: served },
-    ]);
+    let fused = fuse(&[RankedList::of("calls", 1.0, own), RankedList::of("prompts", BY_PROMPT, served)]);
     let rows: Vec<_> = fused.iter().map(|fused| fused.id.row).collect();
     let calls = calls::read(&mut connection, &rows, Inputs::WithoutTexts).await?;
     let mut calls: HashMap<_, _> = calls.into_iter().map(|call| (call.line.id, call)).collect();

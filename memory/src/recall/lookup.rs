@@ -8,13 +8,15 @@ use sqlx::PgConnection;
 
 use super::bm25::{Counts, occurrences};
 use super::nearby::{Order, REACH, Seen};
-use super::plan::Counted;
+use super::plan::{Counted, Wanted};
 use super::{Filter, RecallError};
 use crate::analyze::{Query, quoted};
 use crate::ids::{DocumentId, DocumentKind};
 
 /// More documents of a project than this are many, and need not be counted.
-const MANY: i64 = 10_000;
+const MANY: i64 = 5_000;
+/// So many are compared one by one in less time than an index takes to find fifty of them among a million others.
+const FEW: i64 = 4_000;
 
 /// How many documents there are, and how many hold each term of the query.
 #[derive(Debug)]
@@ -23,6 +25,8 @@ pub(super) struct Statistics {
     pub(super) average_length: f64,
     /// Of all documents, the part that stands in the projects asked for, where that is small.
     pub(super) share: f64,
+    /// Whether the projects asked for hold so few documents that each is compared.
+    pub(super) are_few: bool,
     pub(super) terms: Vec<Counted>,
     /// Documents that had no vector of the present model when the server last counted them.
     pub(super) without_vector: f64,
@@ -62,12 +66,13 @@ pub(super) async fn statistics(
         documents,
         average_length: found.average_length,
         share,
+        are_few: projects.is_some() && found.scoped <= FEW,
         terms: terms.collect(),
         without_vector: found.without_vector as f64,
     })
 }
 
-/// A document that comes in by its words.
+/// A document that comes in by its words, with which of them it holds: once each, since how often costs more to tell than all else.
 pub(super) struct Candidate {
     pub(super) id: DocumentId,
     pub(super) counts: Counts,
@@ -76,34 +81,40 @@ pub(super) struct Candidate {
 /// Documents that match, in no order.
 pub(super) async fn by_words(
     connection: &mut PgConnection,
-    lookup: &str,
+    wanted: &Wanted,
     query: &Query,
     filter: &Filter,
 ) -> Result<Vec<Candidate>, RecallError> {
     /// A bound for what the statistics did not foresee.
     const MOST: i64 = 4_000;
     let (projects, kinds) = parameters(filter);
+    let terms = terms(query);
+    // One scan of the index each; the rows themselves need not be unpacked.
+    let scans: Vec<(String, Vec<usize>)> = match wanted {
+        Wanted::Any(places) => places.iter().map(|place| (terms[*place].clone(), vec![*place])).collect(),
+        Wanted::All(places) => {
+            let all: Vec<_> = places.iter().map(|place| terms[*place].clone()).collect();
+            vec![(all.join(" & "), places.clone())]
+        }
+    };
     let rows = sqlx::query!(
-        // `lexemes || ''` unpacks them once a document instead of once a term.
-        r#"with term as materialized (
-               select lexeme::tsquery as lexeme, place from unnest($2::text[]) with ordinality as term (lexeme, place)
-           )
-           select document_kind, document_id, length,
-                  array(select ts_rank('{1,1,1,1}', unpacked, lexeme) from term order by place) as "ranks!: Vec<f32>"
-           from (select document_kind, document_id, length, lexemes || '' as unpacked
-                 from mem_search_index
-                 where lexemes @@ $1::text::tsquery
-                   and ($3::text is null or lexemes @@ $3::text::tsquery)
-                   and ($4::bigint[] is null or project_id = any($4))
-                   and ($5::text[] is null or document_kind = any($5))
-                   and ($6::timestamptz is null or occurred_at >= $6)
-                   and ($7::timestamptz is null or occurred_at <= $7)
-                   and ($9::text is null and $10::text is null
-                        or session_id in (select id from mem_sessions
-                                          where coalesce(agent = $9, true) and coalesce(branch = $10, $10 is null)))
-                 limit $8) document"#,
-        lookup,
-        &terms(query),
+        r#"select scan.place as "place!", document.document_kind as "document_kind!", document.document_id as "document_id!",
+                  document.length as "length!"
+           from unnest($1::text[]) with ordinality as scan (wanted, place)
+           cross join lateral (
+               select document_kind, document_id, length
+               from mem_search_index
+               where lexemes @@ scan.wanted::tsquery
+                 and ($2::text is null or lexemes @@ $2::text::tsquery)
+                 and ($3::bigint[] is null or project_id = any($3))
+                 and ($4::text[] is null or document_kind = any($4))
+                 and ($5::timestamptz is null or occurred_at >= $5)
+                 and ($6::timestamptz is null or occurred_at <= $6)
+                 and ($8::text is null and $9::text is null
+                      or session_id in (select id from mem_sessions
+                                        where coalesce(agent = $8, true) and coalesce(branch = $9, $9 is null)))
+               limit $7) document"#,
+        &scans.iter().map(|(wanted, _)| wanted.clone()).collect::<Vec<_>>(),
         query.condition,
         projects.as_deref(),
         kinds.as_deref(),
@@ -115,14 +126,16 @@ pub(super) async fn by_words(
     )
     .fetch_all(connection)
     .await?;
-    Ok(rows
-        .into_iter()
-        .filter_map(|row| {
-            let counts =
-                Counts { occurrences: row.ranks.into_iter().map(occurrences).collect(), length: f64::from(row.length) };
-            Some(Candidate { id: id(&row.document_kind, row.document_id)?, counts })
-        })
-        .collect())
+    let mut candidates: HashMap<DocumentId, Candidate> = HashMap::new();
+    for row in rows {
+        let Some(id) = id(&row.document_kind, row.document_id) else { continue };
+        let none = || Counts { occurrences: vec![0.0; terms.len()], length: f64::from(row.length) };
+        let candidate = candidates.entry(id).or_insert_with(|| Candidate { id, counts: none() });
+        for place in &scans[row.place as usize - 1].1 {
+            candidate.counts.occurrences[*place] = 1.0;
+        }
+    }
+    Ok(candidates.into_values().collect())
 }
 
 /// A query's vector as it is stored, and its model.
@@ -153,6 +166,48 @@ pub(super) async fn by_meaning(
                   or session_id in (select id from mem_sessions
                                     where coalesce(agent = $9, true) and coalesce(branch = $10, $10 is null)))
            order by embedding <=> $1
+           limit $8"#,
+        &meaning.vector as &HalfVector,
+        meaning.model,
+        query.condition,
+        projects.as_deref(),
+        kinds.as_deref(),
+        filter.from,
+        filter.until,
+        limit,
+        filter.agent,
+        filter.branch,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().filter_map(|row| id(&row.document_kind, row.document_id)).collect())
+}
+
+/// The same, by comparing all documents of the projects asked for.
+pub(super) async fn by_meaning_of_all(
+    connection: &mut PgConnection,
+    meaning: &Meaning,
+    query: &Query,
+    filter: &Filter,
+    limit: i64,
+) -> Result<Vec<DocumentId>, RecallError> {
+    let (projects, kinds) = parameters(filter);
+    let rows = sqlx::query!(
+        // The offset keeps the planner from walking through the index of all projects.
+        r#"select document_kind as "document_kind!", document_id as "document_id!"
+           from (select document_kind, document_id, embedding <=> $1 as distance
+                 from mem_search_index
+                 where project_id = any($4)
+                   and embedding_model_id = (select id from mem_embedding_models where name = $2)
+                   and ($3::text is null or lexemes @@ $3::text::tsquery)
+                   and ($5::text[] is null or document_kind = any($5))
+                   and ($6::timestamptz is null or occurred_at >= $6)
+                   and ($7::timestamptz is null or occurred_at <= $7)
+                   and ($9::text is null and $10::text is null
+                        or session_id in (select id from mem_sessions
+                                          where coalesce(agent = $9, true) and coalesce(branch = $10, $10 is null)))
+                 offset 0) scoped
+           order by distance
            limit $8"#,
         &meaning.vector as &HalfVector,
         meaning.model,

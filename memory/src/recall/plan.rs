@@ -15,38 +15,60 @@ pub(super) struct Counted {
     pub(super) documents: f64,
 }
 
-/// What comes in, in the text form of a `tsquery`; `share` of all documents can. `None`: there is nothing to look for.
-pub(super) fn lookup(terms: &[Counted], share: f64) -> Option<String> {
-    let mut rarest: Vec<_> = terms.iter().collect();
-    rarest.sort_by(|one, two| one.documents.total_cmp(&two.documents));
+/// What lets documents in, by the places of terms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// Any of these.
+    Any(Vec<usize>),
+    /// All of these together.
+    All(Vec<usize>),
+}
+
+impl Wanted {
+    pub(super) fn places(&self) -> &[usize] {
+        let (Self::Any(places) | Self::All(places)) = self;
+        places
+    }
+
+    /// In the text form of a `tsquery`.
+    pub(super) fn tsquery(&self, terms: &[Counted]) -> String {
+        let lexemes: Vec<_> = self.places().iter().map(|place| quoted(&terms[*place].term.lexeme)).collect();
+        lexemes.join(if matches!(self, Self::Any(_)) { " | " } else { " & " })
+    }
+}
+
+/// What comes in; `share` of all documents can. `None`: there is nothing to look for.
+pub(super) fn lookup(terms: &[Counted], share: f64) -> Option<Wanted> {
+    let mut rarest: Vec<_> = (0..terms.len()).collect();
+    rarest.sort_by(|one, two| terms[*one].documents.total_cmp(&terms[*two].documents));
     let mut expected = 0.0;
     let fitting: Vec<_> = rarest
         .iter()
-        .take_while(|counted| {
-            expected += counted.documents * share;
+        .copied()
+        .take_while(|place| {
+            expected += terms[*place].documents * share;
             expected <= BUDGET
         })
-        .map(|counted| quoted(&counted.term.lexeme))
         .collect();
     if !fitting.is_empty() {
-        return Some(fitting.join(" | "));
+        return Some(Wanted::Any(fitting));
     }
-    all_of(&rarest)
+    all_of(terms, &rarest)
 }
 
 /// Every word is common: those documents come in that hold several, the rarest first.
-fn all_of(rarest: &[&Counted]) -> Option<String> {
+fn all_of(terms: &[Counted], rarest: &[usize]) -> Option<Wanted> {
     /// More would leave out what says it in other words.
     const MOST: usize = 3;
     // Of a word's forms the one that most documents hold: its stem.
-    let mut words: BTreeMap<usize, &Counted> = BTreeMap::new();
-    for counted in rarest {
-        words.insert(counted.term.word, counted);
+    let mut words: BTreeMap<usize, usize> = BTreeMap::new();
+    for place in rarest {
+        words.insert(terms[*place].term.word, *place);
     }
-    let mut words: Vec<_> = words.into_values().collect();
-    words.sort_by(|one, two| one.documents.total_cmp(&two.documents));
-    let lexemes: Vec<_> = words.iter().take(MOST).map(|counted| quoted(&counted.term.lexeme)).collect();
-    (!lexemes.is_empty()).then(|| lexemes.join(" & "))
+    let mut places: Vec<_> = words.into_values().collect();
+    places.sort_by(|one, two| terms[*one].documents.total_cmp(&terms[*two].documents));
+    places.truncate(MOST);
+    (!places.is_empty()).then_some(Wanted::All(places))
 }
 
 #[cfg(test)]
@@ -57,24 +79,28 @@ mod tests {
         Counted { term: Term { word, lexeme: lexeme.to_owned(), weight: 1.0 }, documents }
     }
 
+    fn tsquery(terms: &[Counted], share: f64) -> Option<String> {
+        lookup(terms, share).map(|wanted| wanted.tsquery(terms))
+    }
+
     #[test]
     fn lets_everything_in_by_any_word_where_documents_are_few() {
         let terms = [counted(0, "lock", 40.0), counted(1, "table", 10.0)];
-        assert_eq!(lookup(&terms, 1.0).as_deref(), Some("'table' | 'lock'"));
+        assert_eq!(tsquery(&terms, 1.0).as_deref(), Some("'table' | 'lock'"));
         assert_eq!(lookup(&[], 1.0), None);
     }
 
     #[test]
     fn leaves_the_common_words_to_the_score() {
         let terms = [counted(0, "error", 400_000.0), counted(1, "e0308", 90.0)];
-        assert_eq!(lookup(&terms, 1.0).as_deref(), Some("'e0308'"));
+        assert_eq!(tsquery(&terms, 1.0).as_deref(), Some("'e0308'"));
         // In a small project even a common word is rare.
-        assert_eq!(lookup(&terms, 0.001).as_deref(), Some("'e0308' | 'error'"));
+        assert_eq!(tsquery(&terms, 0.001).as_deref(), Some("'e0308' | 'error'"));
     }
 
     #[test]
     fn wants_several_words_where_all_are_common() {
         let terms = [counted(0, "run", 500_000.0), counted(0, "running", 200_000.0), counted(1, "test", 300_000.0)];
-        assert_eq!(lookup(&terms, 1.0).as_deref(), Some("'test' & 'run'"));
+        assert_eq!(tsquery(&terms, 1.0).as_deref(), Some("'test' & 'run'"));
     }
 }
