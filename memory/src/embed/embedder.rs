@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 
 use super::QueryVector;
 use super::model_folder::ModelFolder;
+use super::prompts::Prompts;
 
 /// One thread: the vectors of a session's calls can wait, the person's own work cannot.
 const THREADS: usize = 1;
@@ -82,7 +83,15 @@ enum Slot {
 
 struct Loaded {
     name: String,
+    prompts: Prompts,
     model: TextEmbedding,
+}
+
+/// What a text is to the model.
+#[derive(Debug, Clone, Copy)]
+enum Role {
+    Query,
+    Document,
 }
 
 impl Embedder {
@@ -105,7 +114,7 @@ impl Embedder {
 
     /// Embeds documents; vectors come in the order of the texts, with the model's name.
     pub async fn embed_documents(&self, texts: Vec<String>) -> Result<(String, Vec<Vec<f32>>), EmbedError> {
-        self.embed(texts).await
+        self.embed(Role::Document, texts).await
     }
 
     /// Embeds one query, unless it was asked lately.
@@ -114,7 +123,7 @@ impl Embedder {
         if let Some(known) = self.kept().get(text) {
             return Ok(known.clone());
         }
-        let (model, mut vectors) = self.embed(vec![text.to_owned()]).await?;
+        let (model, mut vectors) = self.embed(Role::Query, vec![text.to_owned()]).await?;
         let vector = vectors.pop().ok_or_else(|| EmbedError::Run("it gave no vector".to_owned()))?;
         let made = QueryVector { model, vector };
         self.kept().put(text.to_owned(), made.clone());
@@ -127,26 +136,30 @@ impl Embedder {
 
     /// Loads the model, so that nobody waits for it.
     pub async fn warm(&self) -> Result<(), EmbedError> {
-        self.embed(Vec::new()).await.map(drop)
+        self.embed(Role::Query, Vec::new()).await.map(drop)
     }
 
-    async fn embed(&self, texts: Vec<String>) -> Result<(String, Vec<Vec<f32>>), EmbedError> {
+    async fn embed(&self, role: Role, texts: Vec<String>) -> Result<(String, Vec<Vec<f32>>), EmbedError> {
         let _turn = self.inner.turns.acquire().await.map_err(|error| EmbedError::Run(error.to_string()))?;
         let inner = Arc::clone(&self.inner);
-        tokio::task::spawn_blocking(move || inner.embed(&texts))
+        tokio::task::spawn_blocking(move || inner.embed(role, &texts))
             .await
             .map_err(|error| EmbedError::Run(format!("the thread that ran it ended: {error}")))?
     }
 }
 
 impl Inner {
-    fn embed(&self, texts: &[String]) -> Result<(String, Vec<Vec<f32>>), EmbedError> {
+    fn embed(&self, role: Role, texts: &[String]) -> Result<(String, Vec<Vec<f32>>), EmbedError> {
         let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
         let loaded = self.loaded(&mut slot)?;
         if texts.is_empty() {
             return Ok((loaded.name.clone(), Vec::new()));
         }
-        let texts: Vec<&str> = texts.iter().map(|text| head(text)).collect();
+        let prompt = match role {
+            Role::Query => &loaded.prompts.query,
+            Role::Document => &loaded.prompts.document,
+        };
+        let texts: Vec<String> = texts.iter().map(|text| format!("{prompt}{}", head(text))).collect();
         let vectors = loaded.model.embed(&texts, None).map_err(|error| EmbedError::Run(error.to_string()))?;
         Ok((loaded.name.clone(), vectors))
     }
@@ -190,8 +203,10 @@ impl Inner {
             tokenizer_config_file: folder.read("tokenizer_config.json")?,
         };
         let weights = folder.read("model.onnx")?;
-        // A model that is replaced under the same name makes other vectors.
-        let digest: [u8; 32] = Sha256::digest(&weights).into();
+        let prompts = Prompts::of(&folder.folder)?;
+        // A model that is replaced under the same name makes other vectors, and so does one that is given other prefixes.
+        let digest = Sha256::new().chain_update(&weights).chain_update(&prompts.query).chain_update(&prompts.document);
+        let digest: [u8; 32] = digest.finalize().into();
         let name = format!("{}@{:02x}{:02x}{:02x}{:02x}", folder.name, digest[0], digest[1], digest[2], digest[3]);
         let files = UserDefinedEmbeddingModel::new(weights, tokenizer).with_pooling(Pooling::Mean);
         let options = InitOptionsUserDefined::new()
@@ -213,7 +228,7 @@ impl Inner {
             duration_ms = started.elapsed().as_millis() as u64,
             "loaded the embedding model"
         );
-        Ok(Loaded { name, model })
+        Ok(Loaded { name, prompts, model })
     }
 }
 

@@ -6,6 +6,8 @@ mod embedder;
 #[cfg(feature = "embed")]
 mod model_folder;
 #[cfg(feature = "embed")]
+mod prompts;
+#[cfg(feature = "embed")]
 mod worker;
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +16,9 @@ use serde::{Deserialize, Serialize};
 pub use embedder::{EmbedError, EmbedState, Embedder};
 #[cfg(feature = "embed")]
 pub use worker::EmbedDocuments;
+
+/// Where a model in the form of sentence-transformers keeps what it wants before queries and documents.
+pub const PROMPTS_FILE: &str = "config_sentence_transformers.json";
 
 /// A query's vector and the model that made it: it may only be compared with vectors of the same model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -13,8 +13,9 @@ pub struct EmbedDocuments {
 
 impl Handler for EmbedDocuments {
     const KIND: &'static str = store::EMBED_DOCUMENT;
-    /// Small enough that a query waits for a batch only briefly: about 14 ms a text.
-    const BATCH: i64 = 8;
+    /// Small enough that a query waits for a batch only briefly (about 14 ms a text), and that what the model needs for one stays below
+    /// a hundred megabytes.
+    const BATCH: i64 = 4;
 
     async fn run(&self, jobs: &[Job]) -> Outcome {
         match self.embed(jobs).await {

@@ -20,8 +20,10 @@ use crate::store::{Db, padded};
 /// More lines than this are no index any more.
 pub const MAX_LIMIT: usize = 100;
 
+/// So many of those that hold the words are read, to tell how often they hold them.
+const READ: usize = 100;
 /// So many come in by their words, and so many by their meaning, and with each those around it. On LoCoMo 15 did as well as 200.
-const SEEDS: usize = 25;
+const SEEDS: usize = 30;
 /// How deep each ranking goes: enough for fusion to find what several hold.
 const DEPTH: usize = 200;
 
@@ -153,10 +155,13 @@ async fn find(db: &Db, text: &str, vector: Option<QueryVector>, filter: &Filter)
     let statistics = clock.of(lookup::statistics(&mut connection, &query, filter)).await?;
     let weights = weights(&statistics);
     let wanted = plan::lookup(&statistics.terms, statistics.share);
-    let mut seeds = match &wanted {
-        Some(wanted) => best(clock.of(lookup::by_words(&mut connection, wanted, &query, filter)).await?, &weights),
-        None => BTreeSet::new(),
-    };
+    let mut seeds = BTreeSet::new();
+    if let Some(wanted) = &wanted {
+        let holding = clock.of(lookup::by_words(&mut connection, wanted, &query, filter)).await?;
+        let read = best(holding, &weights, READ);
+        let read = clock.of(lookup::counts(&mut connection, &read, &query)).await?;
+        seeds.extend(best(read, &weights, SEEDS));
+    }
     if let Some(meaning) = &meaning {
         seeds.extend(if statistics.are_few {
             clock.of(lookup::by_meaning_of_all(&mut connection, meaning, &query, filter, SEEDS as i64)).await?
@@ -216,8 +221,8 @@ pub(super) fn weights(statistics: &Statistics) -> Weights {
     }
 }
 
-fn best(mut candidates: Vec<Candidate>, weights: &Weights) -> BTreeSet<DocumentId> {
+fn best(mut candidates: Vec<Candidate>, weights: &Weights, count: usize) -> Vec<DocumentId> {
     let score = |candidate: &Candidate| weights.score(&candidate.counts, 1.0);
     candidates.sort_by(|one, two| score(two).total_cmp(&score(one)).then(two.id.cmp(&one.id)));
-    candidates.into_iter().take(SEEDS).map(|candidate| candidate.id).collect()
+    candidates.into_iter().take(count).map(|candidate| candidate.id).collect()
 }

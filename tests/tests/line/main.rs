@@ -26,6 +26,7 @@ mod projects;
 mod recall_set;
 mod recordings;
 mod redaction;
+mod reindex;
 mod room;
 mod spool;
 mod told_twice;

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use memory::embed::PROMPTS_FILE;
 use memory::home::Home;
 
 use super::downloads::{Downloads, pinned};
@@ -117,6 +118,12 @@ fn install_folder(models: &Path, folder: &Path) -> Result<(String, bool)> {
     let mut changed = false;
     for file in MODEL_FILES {
         changed |= files::install(&folder.join(file), &to.join(file), Mode::Readable)?;
+    }
+    // What the model wants before queries and documents, where it wants anything.
+    if folder.join(PROMPTS_FILE).is_file() {
+        changed |= files::install(&folder.join(PROMPTS_FILE), &to.join(PROMPTS_FILE), Mode::Readable)?;
+    } else {
+        changed |= files::remove(&to.join(PROMPTS_FILE))?;
     }
     Ok((name, changed))
 }
