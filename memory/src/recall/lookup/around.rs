@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 
 use super::{Meaning, columns, id, parameters, terms};
 use crate::analyze::Query;
-use crate::ids::{DocumentId, DocumentKind};
+use crate::ids::DocumentId;
 use crate::recall::bm25::{Counts, occurrences};
 use crate::recall::nearby::{Order, REACH, Seen};
 use crate::recall::{Filter, RecallError};
