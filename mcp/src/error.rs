@@ -69,7 +69,7 @@ impl ToolError {
             Self::Arguments { .. }
             | Self::Value { .. }
             | Self::Request { .. }
-            | Self::Recall(RecallError::EmptyQuery)
+            | Self::Recall(RecallError::EmptyQuery | RecallError::NoFile(_))
             | Self::Store(
                 StoreError::Empty { .. } | StoreError::AmbiguousProject { .. } | StoreError::Superseded { .. },
             ) => Fault::Asker,
@@ -90,6 +90,7 @@ impl ToolError {
             Self::Recall(RecallError::EmptyQuery) => {
                 "say what to look for: a text with at least one word, or for `file_history` a path that names a file"
             }
+            Self::Recall(RecallError::NoFile(_)) => "give `file` the path of a file or the last parts of one",
             Self::Recall(RecallError::UnknownDocument(_)) => {
                 "take ids from the result of `search` or `timeline`, and ask for the others without this one"
             }

@@ -13,10 +13,11 @@ use tokio_util::sync::CancellationToken;
 const INTERVAL: Duration = Duration::from_secs(10);
 /// Rows that are made again in one transaction.
 const BATCH: i64 = 100;
-/// So many documents at once wait for a vector of the present model in place of one of a former: what is new waits behind them, for
-/// about as long as [`INTERVAL`].
+/// So many documents at once are looked at for a vector of a former model, and so many wait at most for one of the present: what is
+/// new waits behind them, for about as long as [`INTERVAL`].
 const EMBEDDED_AGAIN: i64 = 500;
-/// While there are documents without a vector, they are counted again after so many times as long as counting them took.
+/// While there are documents without a vector, or some wait for one, they are counted again after so many times as long as counting
+/// them took.
 const REST: u32 = 20;
 
 /// Works until the shutdown.
@@ -75,7 +76,8 @@ impl Vectors {
         if self.model.as_ref() != Some(&model) {
             *self = Self { model: Some(model.clone()), ..Self::default() };
         }
-        if !self.are_enqueued && queue::depth(db).await?.pending < EMBEDDED_AGAIN {
+        let mut waiting = queue::depth(db).await?.pending;
+        while !self.are_enqueued && waiting < EMBEDDED_AGAIN {
             let (enqueued, walk) = store::enqueue_of_other_models(db, &model, self.behind, EMBEDDED_AGAIN).await?;
             if enqueued > 0 {
                 tracing::info!(
@@ -84,16 +86,20 @@ impl Vectors {
                     "embedding documents again that another model had embedded"
                 );
             }
+            waiting += enqueued as i64;
             match walk {
                 Walk::At(last) => self.behind = Some(last),
                 Walk::Done => self.are_enqueued = true,
             }
         }
-        let is_due = self.counted.is_none_or(|(at, took)| self.without > 0 && at.elapsed() >= took * REST);
+        let is_due =
+            self.counted.is_none_or(|(at, took)| (self.without > 0 || waiting > 0) && at.elapsed() >= took * REST);
         if is_due {
             let started = Instant::now();
-            self.without = store::count_without_vector(db, &model).await?;
+            let counted = store::count_without_vector(db, &model).await;
+            // Also where it failed: what takes too long is not tried again at once.
             self.counted = Some((Instant::now(), started.elapsed()));
+            self.without = counted?;
         }
         Ok(())
     }

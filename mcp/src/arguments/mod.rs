@@ -87,7 +87,7 @@ pub(crate) struct SearchArguments {
     pub(crate) file: Option<String>,
     /// How long the reply may be, in tokens, 200 to 100000; 6000 if left out. Hits beyond it are left out.
     max_tokens: Option<Count>,
-    /// Whether to tell how each hit came to its place, and what the search took.
+    /// Whether to tell how each hit came to its place, and what the search took. That comes on top of `max_tokens`.
     #[serde(default)]
     pub(crate) explain: Option<bool>,
 }

@@ -19,7 +19,7 @@ pub(crate) struct Explanation {
     /// The forms that let documents in by their words; the others only counted in those.
     #[serde(skip_serializing_if = "Option::is_none")]
     looked_up: Option<String>,
-    /// What had to match besides: phrases, and words that must not occur.
+    /// What had to match besides: phrases, the file, and words that must not occur.
     #[serde(skip_serializing_if = "Option::is_none")]
     condition: Option<String>,
     /// Of each hit that is shown, in their order, how it came to its place.

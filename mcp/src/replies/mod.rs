@@ -96,7 +96,7 @@ impl SearchReply {
         let mut more = hits.len() > limit;
         hits.truncate(limit);
         let next = if hits.is_empty() {
-            "Nothing matched: try other words, or leave out `project`, `type` and dates."
+            "Nothing matched: try other words, or leave out what narrows the search (`project`, `type`, dates, `agent`, `branch`, `file`)."
         } else {
             "`get_observations` gives the whole of any hits by their ids; `timeline` shows what was around one."
         };

@@ -205,7 +205,10 @@ impl Inner {
         let weights = folder.read("model.onnx")?;
         let prompts = Prompts::of(&folder.folder)?;
         // A model that is replaced under the same name makes other vectors, and so does one that is given other prefixes.
-        let digest = Sha256::new().chain_update(&weights).chain_update(&prompts.query).chain_update(&prompts.document);
+        let mut digest = Sha256::new().chain_update(&weights);
+        if prompts != Prompts::default() {
+            digest.update(format!("{:?}", (&prompts.query, &prompts.document)));
+        }
         let digest: [u8; 32] = digest.finalize().into();
         let name = format!("{}@{:02x}{:02x}{:02x}{:02x}", folder.name, digest[0], digest[1], digest[2], digest[3]);
         let files = UserDefinedEmbeddingModel::new(weights, tokenizer).with_pooling(Pooling::Mean);

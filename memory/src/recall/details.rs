@@ -62,7 +62,7 @@ pub(super) async fn lines(connection: &mut PgConnection, ids: &[DocumentId]) -> 
 #[derive(Debug, Clone)]
 pub(super) struct Looked {
     pub(super) line: Line,
-    /// The same for all that say the same: a prompt or note with its text, a call with what was asked and whether it failed, whatever
+    /// The same for all that say the same: a prompt with its answer, a note with its text, a call with what was asked and whether it failed, whatever
     /// it gave back.
     pub(super) content: u64,
     /// The same for all of one session; a note may have none.
@@ -82,7 +82,7 @@ pub(super) async fn looked_at(connection: &mut PgConnection, ids: &[DocumentId])
         (id.kind.as_str(), project, headline, failed).hash(hasher);
         match &details.input {
             Some(input) => input.to_string().hash(hasher),
-            None => details.text.hash(hasher),
+            None => (&details.text, &details.answer).hash(hasher),
         }
     };
     let read = read(connection, ids, Extent::Line).await?;

@@ -65,11 +65,11 @@ pub struct Filter {
 
 impl Filter {
     /// What the query must match besides, for the file.
-    fn narrow(&self, query: Query) -> Query {
-        let Some(file) = &self.file else { return query };
-        let conditions = query.condition.into_iter().chain(analyze::in_a_row(file));
-        let condition = conditions.collect::<Vec<_>>().join(" & ");
-        Query { condition: (!condition.is_empty()).then_some(condition), ..query }
+    fn narrow(&self, query: Query) -> Result<Query, RecallError> {
+        let Some(file) = &self.file else { return Ok(query) };
+        let named = analyze::in_a_row(file).ok_or_else(|| RecallError::NoFile(file.clone()))?;
+        let condition = query.condition.into_iter().chain([named]).collect::<Vec<_>>().join(" & ");
+        Ok(Query { condition: Some(condition), ..query })
     }
 }
 
@@ -89,6 +89,8 @@ pub struct Line {
 pub enum RecallError {
     #[error("the query is empty")]
     EmptyQuery,
+    #[error("`{0}` names no file that could be looked for")]
+    NoFile(String),
     #[error("no document `{0}`")]
     UnknownDocument(DocumentId),
     #[error(transparent)]

@@ -22,7 +22,8 @@ pub const MAX_LIMIT: usize = 100;
 
 /// So many of those that hold the words are read, to tell how often they hold them.
 const READ: usize = 100;
-/// So many come in by their words, and so many by their meaning, and with each those around it. On LoCoMo 15 did as well as 200.
+/// So many come in by their words, and so many by their meaning, and with each those around it. On LoCoMo, with all
+/// that hold the words read, 15 did as well as 200.
 const SEEDS: usize = 30;
 /// How deep each ranking goes: enough for fusion to find what several hold.
 const DEPTH: usize = 200;
@@ -32,9 +33,6 @@ const DEPTH: usize = 200;
 const WORDS: f64 = 2.0;
 const MEANING: f64 = 0.5;
 const MEANING_NEARBY: f64 = 0.5;
-
-/// So many times as many hits as are wanted are looked at, since some of them say the same.
-const WITH_REPEATS: usize = 2;
 
 #[derive(Debug, Clone)]
 pub struct SearchRequest {
@@ -101,21 +99,29 @@ pub async fn search(db: &Db, request: SearchRequest) -> Result<Answer, RecallErr
     let found = Box::pin(find(db, text, request.vector, &request.filter));
     let Found { lists, mut support, mut course } = found.await?;
     let limit = request.limit.clamp(1, MAX_LIMIT);
-    let mut fused = fuse(&lists);
-    fused.truncate(limit * WITH_REPEATS);
-
-    let ids: Vec<_> = fused.iter().map(|fused| fused.id).collect();
     let mut clock = Clock(course.database);
     let mut connection = clock.of(db.acquire()).await?;
-    let looked_at = clock.of(details::looked_at(&mut connection, &ids)).await?;
+    let mut ranked = Vec::new();
+    let mut contents = HashSet::new();
+    let mut fused = fuse(&lists).into_iter();
+    // Some of them say the same: twice as many as are wanted are looked at, and more where that is not enough.
+    while contents.len() < limit {
+        let next: Vec<_> = fused.by_ref().take(2 * limit).collect();
+        if next.is_empty() {
+            break;
+        }
+        let ids: Vec<_> = next.iter().map(|fused| fused.id).collect();
+        let looked_at = clock.of(details::looked_at(&mut connection, &ids)).await?;
+        let mut looked_at: HashMap<_, _> = looked_at.into_iter().map(|looked| (looked.line.id, looked)).collect();
+        // A document that was deleted between the two statements has no line any more.
+        ranked.extend(next.into_iter().filter_map(|fused| {
+            let (support, looked) = (support.remove(&fused.id)?, looked_at.remove(&fused.id)?);
+            contents.insert(looked.content);
+            Some(Ranked { fused, support, looked })
+        }));
+    }
     course.database = clock.0;
-    let mut looked_at: HashMap<_, _> = looked_at.into_iter().map(|looked| (looked.line.id, looked)).collect();
-    // A document that was deleted between the two statements has no line any more.
-    let ranked = fused.into_iter().filter_map(|fused| {
-        let (support, looked) = (support.remove(&fused.id)?, looked_at.remove(&fused.id)?);
-        Some(Ranked { fused, support, looked })
-    });
-    Ok(Answer { hits: arrange(ranked.collect(), Utc::now(), limit), course })
+    Ok(Answer { hits: arrange(ranked, Utc::now(), limit), course })
 }
 
 /// Adds up how long the database was waited for.
@@ -148,7 +154,7 @@ pub(super) async fn rankings(
 }
 
 async fn find(db: &Db, text: &str, vector: Option<QueryVector>, filter: &Filter) -> Result<Found, RecallError> {
-    let query = filter.narrow(Query::parse(text));
+    let query = filter.narrow(Query::parse(text))?;
     let meaning = vector.map(|vector| Meaning { vector: padded(vector.vector), model: vector.model });
     let mut clock = Clock(Duration::ZERO);
     let mut connection = clock.of(db.acquire()).await?;

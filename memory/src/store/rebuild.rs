@@ -90,7 +90,10 @@ async fn entries(
                 where $1 = 'call' and call.id > $2 and tool_name not like 'mcp\_\_%agent-memory\_\_%'
                 order by call.id limit $3)
                union all
-               (select id, project_id, session_id, occurred_at from mem_observations
+               -- A digest stands at no place in its session's order (`digests`).
+               (select id, project_id, case when kind = 'digest' and source = 'worker' then null else session_id end,
+                       occurred_at
+                from mem_observations
                 where $1 = 'note' and id > $2 and superseded_by is null
                 order by id limit $3)
            ) document
@@ -106,9 +109,19 @@ async fn entries(
     Ok(rows.into_iter().map(|row| entry(row.id, row.project_id, row.session_id, row.occurred_at)).collect())
 }
 
-/// Writes the rows; gives how many were not there.
+/// Writes the rows; gives how many were not there. Those that are there are locked before their texts are read, so that no later text is
+/// overwritten with an earlier one's lexemes; where a row is made meanwhile, it stays as it was made.
 async fn write(connection: &mut PgConnection, entries: Vec<Entry>) -> Result<usize, StoreError> {
+    let Some(kind) = entries.first().map(|entry| entry.id.kind) else { return Ok(0) };
     let ids: Vec<_> = entries.iter().map(|entry| entry.id).collect();
+    let locked = sqlx::query_scalar!(
+        "select document_id from mem_search_index where document_kind = $1 and document_id = any($2)
+         order by document_id for no key update",
+        kind.as_str(),
+        &ids.iter().map(|id| id.row).collect::<Vec<_>>(),
+    )
+    .fetch_all(&mut *connection)
+    .await?;
     let mut texts: std::collections::HashMap<_, _> =
         document_texts(connection, &ids).await?.into_iter().map(|document| (document.id, document.text)).collect();
     let (entries, texts): (Vec<_>, Vec<_>) =
@@ -123,6 +136,7 @@ async fn write(connection: &mut PgConnection, entries: Vec<Entry>) -> Result<usi
            on conflict on constraint mem_search_index_pkey do update set
                lexemes = excluded.lexemes, length = excluded.length, analysis = excluded.analysis,
                project_id = excluded.project_id, session_id = excluded.session_id
+           where mem_search_index.document_id = any($9)
            returning document_id, xmax = 0 as "is_new!""#,
         &columns.kinds,
         &columns.rows,
@@ -132,10 +146,10 @@ async fn write(connection: &mut PgConnection, entries: Vec<Entry>) -> Result<usi
         &columns.lexemes,
         &columns.lengths,
         analyze::VERSION,
+        &locked,
     )
     .fetch_all(&mut *connection)
     .await?;
-    let Some(kind) = entries.first().map(|entry| entry.id.kind) else { return Ok(0) };
     let jobs: Vec<_> = missing
         .iter()
         .filter(|row| row.is_new)

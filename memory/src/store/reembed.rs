@@ -14,8 +14,7 @@ pub enum Walk {
     Done,
 }
 
-/// Has up to `limit` documents behind `after` embedded whose vector another model made. Fewer may be found in a step than there are:
-/// the walk ends with [`Walk::Done`].
+/// Looks at the next `limit` documents behind `after`, and has those embedded whose vector another model made; gives their number.
 pub async fn enqueue_of_other_models(
     db: &Db,
     model: &str,
@@ -24,11 +23,13 @@ pub async fn enqueue_of_other_models(
 ) -> Result<(u64, Walk), StoreError> {
     let (kind, row) = after.map_or((String::new(), 0), |id| (id.kind.as_str().to_owned(), id.row));
     let mut tx = db.begin().await?;
-    let stale = sqlx::query!(
-        "select document_kind, document_id from mem_search_index
-         where (document_kind, document_id) > ($2, $3) and embedding is not null
-           and embedding_model_id is distinct from (select id from mem_embedding_models where name = $1)
-         order by document_kind, document_id limit $4",
+    let looked_at = sqlx::query!(
+        r#"select document_kind, document_id,
+                  embedding_model_id is not null
+                  and embedding_model_id is distinct from (select id from mem_embedding_models where name = $1) as "is_stale!"
+           from mem_search_index
+           where (document_kind, document_id) > ($2, $3)
+           order by document_kind, document_id limit $4"#,
         model,
         kind,
         row,
@@ -36,14 +37,17 @@ pub async fn enqueue_of_other_models(
     )
     .fetch_all(&mut *tx)
     .await?;
-    let ids: Vec<_> = stale
+    let documents: Vec<_> = looked_at
         .iter()
-        .filter_map(|row| Some(DocumentId { kind: row.document_kind.parse().ok()?, row: row.document_id }))
+        .filter_map(|row| {
+            Some((DocumentId { kind: row.document_kind.parse().ok()?, row: row.document_id }, row.is_stale))
+        })
         .collect();
-    let enqueued = enqueue(&mut tx, &ids).await?;
+    let stale: Vec<_> = documents.iter().filter(|(_, is_stale)| *is_stale).map(|(id, _)| *id).collect();
+    let enqueued = enqueue(&mut tx, &stale).await?;
     tx.commit().await?;
-    let walk = match ids.last() {
-        Some(last) if stale.len() as i64 == limit => Walk::At(*last),
+    let walk = match documents.last() {
+        Some((last, _)) if looked_at.len() as i64 == limit => Walk::At(*last),
         _ => Walk::Done,
     };
     Ok((enqueued, walk))
@@ -67,6 +71,8 @@ async fn enqueue(connection: &mut PgConnection, ids: &[DocumentId]) -> Result<u6
 /// Has every document embedded anew that has no vector of the model (its name, or its name before the `@`), or every one; gives their
 /// number. Those that wait for it already are not counted.
 pub async fn enqueue_without_vector(db: &Db, model: Option<&str>) -> Result<u64, StoreError> {
+    // It looks at every document.
+    let mut tx = db.begin_with("begin; set local statement_timeout = 0").await?;
     let enqueued = sqlx::query!(
         "insert into mem_observation_queue (kind, payload, dedupe_key)
          select $1, jsonb_build_object('document', document_kind || '-' || document_id), document_kind || '-' || document_id
@@ -78,8 +84,9 @@ pub async fn enqueue_without_vector(db: &Db, model: Option<&str>) -> Result<u64,
         EMBED_DOCUMENT,
         model,
     )
-    .execute(db)
+    .execute(&mut *tx)
     .await?;
+    tx.commit().await?;
     Ok(enqueued.rows_affected())
 }
 
@@ -89,7 +96,8 @@ pub async fn count_without_vector(db: &Db, model: &str) -> Result<i64, StoreErro
         r#"update mem_search_statistics
            set documents_without_vector = (
                select count(*) from mem_search_index
-               where embedding_model_id is distinct from (select id from mem_embedding_models where name = $1))
+               where embedding is null
+                  or embedding_model_id is distinct from (select id from mem_embedding_models where name = $1))
            returning documents_without_vector as "count!""#,
         model,
     )

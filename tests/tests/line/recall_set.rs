@@ -52,6 +52,8 @@ async fn with_model() -> Result<Option<Stack>> {
     let mut stack = Stack::stopped().await?;
     stack.set("AGENT_MEMORY_MODELS", &models.to_string_lossy());
     stack.start_server().await?;
+    wait::until("the model", async || Ok((stack.health().await?["embedding"]["state"] == "ready").then_some(())))
+        .await?;
     Ok(Some(stack))
 }
 

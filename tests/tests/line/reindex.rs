@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use tests::conversation::Conversation;
 use tests::operator;
 use tests::stack::Stack;
+use tests::wait;
 
 #[tokio::test]
 async fn makes_the_index_again_from_the_journal() -> Result<()> {
@@ -14,9 +15,15 @@ async fn makes_the_index_again_from_the_journal() -> Result<()> {
     let asked = conversation.asks("fix the flaky migration test");
     let calls = ["cargo test migration", "sed -i s/5432/0/ tests/db.rs"].map(|command| conversation.runs(command).1);
     let answered = conversation.stops("the port was fixed; now any free one is taken");
-    for event in [asked].into_iter().chain(calls).chain([answered]) {
+    for event in [asked].into_iter().chain(calls).chain([answered, conversation.ends()]) {
         stack.post_bare(&event).await?.error_for_status()?;
     }
+    wait::until("the digest", async || {
+        let query = "select count(*) from mem_observations where kind = 'digest'";
+        let digests: i64 = sqlx::query_scalar(query).fetch_one(pool).await?;
+        Ok((digests == 1).then_some(()))
+    })
+    .await?;
     let note = json!({ "text": "The pelican deploy needs PORT=7070." });
     stack.post("/api/observations").json(&note).send().await?.error_for_status()?;
     let whole = index(&stack).await?;

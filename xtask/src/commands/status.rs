@@ -106,7 +106,9 @@ impl Status {
             (None, Some(trouble)) => row(&mut text, "journal", &format!("cannot be read: {trouble}")),
             (None, None) => {}
         }
-        if let Some(outdated) = outdated(&self.vectors, &installation.embedding_model) {
+        // The server knows which very model it is; two of the same name may be different.
+        let model = self.server.as_ref().and_then(|health| health.embedding.model.as_deref());
+        if let Some(outdated) = outdated(&self.vectors, model.unwrap_or(&installation.embedding_model)) {
             row(&mut text, "vectors", &outdated);
         }
         if let Some(unasked) = &self.unasked {

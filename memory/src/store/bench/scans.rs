@@ -7,7 +7,7 @@ use super::super::{Db, StoreError};
 use crate::embed::QueryVector;
 
 /// As many as come in by their meaning in a search.
-const NEAREST: i64 = 50;
+const NEAREST: i64 = 30;
 /// As many as come in by their words at most.
 const MATCHING: i64 = 4_000;
 
