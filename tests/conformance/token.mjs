@@ -1,7 +1,7 @@
 // Adds the server's token to every request: the conformance suite itself has no way to give one.
 import { Agent, setGlobalDispatcher } from "undici";
 
-const authorization = `Bearer ${process.env.AGENT_MEMORY_TOKEN}`;
+const authorization = `Bearer ${process.env.MCP_TOKEN}`;
 
 function withToken(headers) {
   if (Array.isArray(headers)) return [...headers, "authorization", authorization];

@@ -58,7 +58,7 @@ impl Conformance {
             .arg("--output-dir")
             .arg(stack.scratch().join("conformance"))
             .env("NODE_OPTIONS", format!("--import=file://{}", module.path().display()))
-            .env("AGENT_MEMORY_TOKEN", stack.token())
+            .env("MCP_TOKEN", stack.token())
             .env("HOME", stack.scratch())
             .current_dir(stack.scratch())
             .stdin(Stdio::null())
