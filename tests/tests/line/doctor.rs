@@ -62,7 +62,7 @@ async fn finds_everything_that_is_wrong_and_names_the_command_that_mends_it() ->
     for command in [
         &["queue", "retry", "--kind", "embed_document"][..],
         &["queue", "drop", "--all", "--kind", "brew_tea"],
-        &["queue", "embed"],
+        &["re-embed"],
     ] {
         assert_eq!(operator::run(&stack, command, &[]).await?.code, Some(0), "{command:?}");
     }
