@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
-use sysinfo::Users;
+use anyhow::{Context, Result, anyhow};
+#[cfg(unix)]
+use nix::unistd::{User, geteuid};
 use tokio::process::Command;
 
 use crate::output::HintExt;
@@ -25,15 +26,16 @@ impl Account {
     /// The caller's own account unless that is root's.
     #[cfg(unix)]
     pub(super) fn choose() -> Result<Self> {
-        if !is_root()? {
+        if !geteuid().is_root() {
             return Ok(Self::Caller);
         }
-        let users = Users::new_with_refreshed_list();
-        UNPRIVILEGED
-            .iter()
-            .find_map(|wanted| users.list().iter().find(|user| user.name() == *wanted))
-            .map(|user| Self::Other { name: user.name().to_owned(), user_id: **user.id(), group_id: *user.group_id() })
-            .context("Postgres does not run as root, and there is no account to lend it to")
+        for wanted in UNPRIVILEGED {
+            let found = User::from_name(wanted).with_context(|| format!("cannot look up the account `{wanted}`"))?;
+            if let Some(User { name, uid, gid, .. }) = found {
+                return Ok(Self::Other { name, user_id: uid.as_raw(), group_id: gid.as_raw() });
+            }
+        }
+        Err(anyhow!("Postgres does not run as root, and there is no account to lend it to"))
             .hint("create one (`useradd --system agent-memory`) or run `cargo xtask up` as an ordinary user")
     }
 
@@ -73,18 +75,6 @@ impl Account {
         let _ = path;
         Ok(())
     }
-}
-
-/// Whether this process may do everything, and Postgres therefore refuses to run as it does.
-#[cfg(unix)]
-pub(super) fn is_root() -> Result<bool> {
-    use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind};
-    let own = Pid::from_u32(std::process::id());
-    let mut system = System::new();
-    let what = ProcessRefreshKind::nothing().with_user(UpdateKind::Always);
-    system.refresh_processes_specifics(ProcessesToUpdate::Some(&[own]), true, what);
-    let user = system.process(own).and_then(|process| process.effective_user_id());
-    Ok(**user.context("the system does not tell whom this process runs as")? == 0)
 }
 
 #[cfg(test)]
