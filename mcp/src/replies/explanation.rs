@@ -41,7 +41,7 @@ struct Place {
     /// The sum over the rankings, times `prior`.
     score: f64,
     rankings: BTreeMap<&'static str, Share>,
-    /// More than 1 for what is recent, and for notes.
+    /// More than 1 for what is recent, and for notes; less where five of its session stand before it.
     prior: f64,
     /// The share of the query's words that it holds itself, rare words weighing more.
     own_coverage: f64,

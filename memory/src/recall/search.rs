@@ -58,7 +58,7 @@ pub struct Hit {
     pub line: Line,
     pub fused: Fused,
     pub support: Support,
-    /// What its fused score was multiplied by, for when it happened and who wrote it.
+    /// What its fused score was multiplied by, for when it happened, who wrote it, and how many of its session stand before it.
     pub prior: f64,
     /// How many further documents say the same, and are left out for it.
     pub repeats: usize,
