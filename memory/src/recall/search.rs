@@ -9,7 +9,7 @@ use chrono::Utc;
 
 use super::arrange::{Ranked, arrange};
 use super::bm25::{Weights, rarity};
-use super::lookup::{self, Candidate, Meaning, Statistics};
+use super::lookup::{self, Candidate, Compared, Meaning, Statistics};
 use super::support::{self, Support};
 use super::{Filter, Fused, Line, RankedList, RecallError, details, fuse, nearby, plan};
 use crate::analyze::Query;
@@ -161,20 +161,23 @@ async fn find(db: &Db, text: &str, vector: Option<QueryVector>, filter: &Filter)
     let statistics = clock.of(lookup::statistics(&mut connection, &query, filter)).await?;
     let weights = weights(&statistics);
     let wanted = plan::lookup(&statistics.terms, statistics.share);
-    let mut seeds = BTreeSet::new();
-    if let Some(wanted) = &wanted {
-        let holding = clock.of(lookup::by_words(&mut connection, wanted, &query, filter)).await?;
-        let read = best(holding, &weights, READ);
-        let read = clock.of(lookup::counts(&mut connection, &read, &query)).await?;
-        seeds.extend(best(read, &weights, SEEDS));
+    let looked_up = wanted.as_ref().map(|wanted| wanted.tsquery(&statistics.terms));
+    let mut compared = Compared::default();
+    if statistics.are_few {
+        let words = looked_up.as_deref().filter(|_| statistics.are_a_small_part);
+        let few = lookup::compare(&mut connection, words, &query, meaning.as_ref(), filter, SEEDS);
+        compared = clock.of(few).await?;
+    } else if let Some(meaning) = &meaning {
+        let nearest = lookup::by_meaning(&mut connection, meaning, &query, filter, SEEDS as i64);
+        compared.nearest = clock.of(nearest).await?;
     }
-    if let Some(meaning) = &meaning {
-        seeds.extend(if statistics.are_few {
-            clock.of(lookup::by_meaning_of_all(&mut connection, meaning, &query, filter, SEEDS as i64)).await?
-        } else {
-            clock.of(lookup::by_meaning(&mut connection, meaning, &query, filter, SEEDS as i64)).await?
-        });
+    if let Some(wanted) = wanted.as_ref().filter(|_| !statistics.are_a_small_part) {
+        compared.holding = clock.of(lookup::by_words(&mut connection, wanted, &query, filter)).await?;
     }
+    let Compared { holding, nearest } = compared;
+    let read = best(holding, &weights, READ);
+    let read = clock.of(lookup::counts(&mut connection, &read, &query)).await?;
+    let seeds: BTreeSet<_> = best(read, &weights, SEEDS).into_iter().chain(nearest).collect();
     let seeds: Vec<_> = seeds.into_iter().collect();
     let order = clock.of(lookup::order(&mut connection, &seeds)).await?;
     let around: BTreeSet<_> = seeds.into_iter().chain(order.documents()).collect();
@@ -208,7 +211,7 @@ async fn find(db: &Db, text: &str, vector: Option<QueryVector>, filter: &Filter)
     let course = Course {
         documents: statistics.documents,
         terms: terms.collect(),
-        looked_up: wanted.map(|wanted| wanted.tsquery(&statistics.terms)),
+        looked_up,
         condition: query.condition,
         without_vector: (statistics.without_vector / statistics.documents).min(1.0),
         database: clock.0,

@@ -1,4 +1,4 @@
-//! Who comes in: by words, how often they hold them, and by meaning.
+//! Who comes in by the indexes: by words, how often they hold them, and by meaning.
 
 use std::collections::HashMap;
 
@@ -25,8 +25,8 @@ pub(in crate::recall) async fn by_words(
     query: &Query,
     filter: &Filter,
 ) -> Result<Vec<Candidate>, RecallError> {
-    /// A bound for what the statistics did not foresee.
-    const MOST: i64 = 4_000;
+    /// A bound for what the statistics did not foresee: each costs a look into the table.
+    const MOST: i64 = 1_000;
     let (projects, kinds) = parameters(filter);
     let terms = terms(query);
     // One scan of the index each; the rows themselves need not be unpacked.
@@ -84,6 +84,9 @@ pub(in crate::recall) async fn counts(
     ids: &[DocumentId],
     query: &Query,
 ) -> Result<Vec<Candidate>, RecallError> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
     let (kinds, rows) = columns(ids);
     let rows = sqlx::query!(
         // `lexemes || ''` unpacks them once a document instead of once a term.
@@ -141,48 +144,6 @@ pub(in crate::recall) async fn by_meaning(
                   or session_id in (select id from mem_sessions
                                     where coalesce(agent = $9, true) and coalesce(branch = $10, $10 is null)))
            order by embedding <=> $1
-           limit $8"#,
-        &meaning.vector as &HalfVector,
-        meaning.model,
-        query.condition,
-        projects.as_deref(),
-        kinds.as_deref(),
-        filter.from,
-        filter.until,
-        limit,
-        filter.agent,
-        filter.branch,
-    )
-    .fetch_all(connection)
-    .await?;
-    Ok(rows.into_iter().filter_map(|row| id(&row.document_kind, row.document_id)).collect())
-}
-
-/// The same, by comparing all documents of the projects asked for.
-pub(in crate::recall) async fn by_meaning_of_all(
-    connection: &mut PgConnection,
-    meaning: &Meaning,
-    query: &Query,
-    filter: &Filter,
-    limit: i64,
-) -> Result<Vec<DocumentId>, RecallError> {
-    let (projects, kinds) = parameters(filter);
-    let rows = sqlx::query!(
-        // The offset keeps the planner from walking through the index of all projects.
-        r#"select document_kind as "document_kind!", document_id as "document_id!"
-           from (select document_kind, document_id, embedding <=> $1 as distance
-                 from mem_search_index
-                 where project_id = any($4)
-                   and embedding_model_id = (select id from mem_embedding_models where name = $2)
-                   and ($3::text is null or lexemes @@ $3::text::tsquery)
-                   and ($5::text[] is null or document_kind = any($5))
-                   and ($6::timestamptz is null or occurred_at >= $6)
-                   and ($7::timestamptz is null or occurred_at <= $7)
-                   and ($9::text is null and $10::text is null
-                        or session_id in (select id from mem_sessions
-                                          where coalesce(agent = $9, true) and coalesce(branch = $10, $10 is null)))
-                 offset 0) scoped
-           order by distance
            limit $8"#,
         &meaning.vector as &HalfVector,
         meaning.model,

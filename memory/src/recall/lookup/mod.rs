@@ -1,7 +1,8 @@
-//! What a search asks the index for: what the query's words are worth, who comes in by them and by the meaning (`incoming`), who stands
-//! around those, and what is to be known of each (`around`).
+//! What a search asks the index for: what the query's words are worth, who comes in by them and by the meaning (`incoming`, and `few`
+//! where there are few), who stands around those, and what is to be known of each (`around`).
 
 mod around;
+mod few;
 mod incoming;
 
 use sqlx::PgConnection;
@@ -12,12 +13,16 @@ use crate::analyze::{Query, quoted};
 use crate::ids::{DocumentId, DocumentKind};
 
 pub(super) use around::{order, seen};
-pub(super) use incoming::{Candidate, Meaning, by_meaning, by_meaning_of_all, by_words, counts};
+pub(super) use few::{Compared, compare};
+pub(super) use incoming::{Candidate, Meaning, by_meaning, by_words, counts};
 
 /// More documents of a project than this are many, and need not be counted.
 const MANY: i64 = 5_000;
 /// So many are compared one by one in less time than an index takes to find fifty of them among a million others.
 const FEW: i64 = 2_000;
+
+/// Up to this part of all, a project's documents are unpacked for their words sooner than the index of all words is gone through.
+const SMALL_PART: f64 = 1.0 / 30.0;
 
 /// How many documents there are, and how many hold each term of the query.
 #[derive(Debug)]
@@ -26,8 +31,10 @@ pub(super) struct Statistics {
     pub(super) average_length: f64,
     /// Of all documents, the part that stands in the projects asked for, where that is small.
     pub(super) share: f64,
-    /// Whether the projects asked for hold so few documents that each is compared.
+    /// Whether the projects asked for hold so few documents that each is compared by its meaning.
     pub(super) are_few: bool,
+    /// Whether each is compared by its words as well.
+    pub(super) are_a_small_part: bool,
     pub(super) terms: Vec<Counted>,
     /// Documents that had no vector of the present model when the server last counted them.
     pub(super) without_vector: f64,
@@ -63,11 +70,13 @@ pub(super) async fn statistics(
         // Nobody has counted it yet, so it is rare.
         documents: (holding as f64).max(1.0),
     });
+    let are_few = projects.is_some() && found.scoped <= FEW;
     Ok(Statistics {
         documents,
         average_length: found.average_length,
         share,
-        are_few: projects.is_some() && found.scoped <= FEW,
+        are_few,
+        are_a_small_part: are_few && share <= SMALL_PART,
         terms: terms.collect(),
         without_vector: found.without_vector as f64,
     })
