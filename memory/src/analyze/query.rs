@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::lexemes::{Forms, quoted, words};
 use super::stems::Stems;
+use super::tokens::{Script, tokens};
 
 /// Of what a word as it is written counts beside its stem. On the development half of LoCoMo 0.1 to 0.4 did as well, and none at all
 /// a little worse.
@@ -23,6 +24,8 @@ pub struct Query {
     pub terms: Vec<Term>,
     /// What must match besides, in the text form of a `tsquery`: phrases in quotes, and not the words after a `-`.
     pub condition: Option<String>,
+    /// Whether it is asked in another language than English, in which code, its tools and their errors speak.
+    pub is_foreign: bool,
 }
 
 /// A lexeme and how much it counts.
@@ -58,7 +61,8 @@ impl Query {
         }
         let mut terms: Vec<Term> = terms.into_values().filter(|term: &Term| term.word < MAX_WORDS).collect();
         terms.sort_by(|one, two| (one.word, &one.lexeme).cmp(&(two.word, &two.lexeme)));
-        Self { terms, condition: (!conditions.is_empty()).then(|| conditions.join(" & ")) }
+        let is_foreign = stems.is_of_another_language() || tokens(text).any(|token| token.script == Script::Unspaced);
+        Self { terms, condition: (!conditions.is_empty()).then(|| conditions.join(" & ")), is_foreign }
     }
 
     /// Whether there is anything to be looked for by words.

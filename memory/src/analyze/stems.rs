@@ -73,6 +73,11 @@ impl Stems {
         Self { own }
     }
 
+    /// Whether the text is in a language that is not English.
+    pub(super) const fn is_of_another_language(&self) -> bool {
+        self.own.is_some()
+    }
+
     /// The stems of a lower-case word, the language's own first; none twice.
     pub(super) fn of_word<'a>(&self, word: &'a str) -> Vec<Cow<'a, str>> {
         let mut stems: Vec<_> = self.own.iter().map(|own| own.stemmer.stem(word)).collect();

@@ -13,6 +13,8 @@ const BUDGET: f64 = 600.0;
 pub(super) struct Counted {
     pub(super) term: Term,
     pub(super) documents: f64,
+    /// Whether no document has ever held it, as far as was counted.
+    pub(super) is_unknown: bool,
 }
 
 /// What lets documents in, by the places of terms.
@@ -76,7 +78,7 @@ mod tests {
     use super::*;
 
     fn counted(word: usize, lexeme: &str, documents: f64) -> Counted {
-        Counted { term: Term { word, lexeme: lexeme.to_owned(), weight: 1.0 }, documents }
+        Counted { term: Term { word, lexeme: lexeme.to_owned(), weight: 1.0 }, documents, is_unknown: false }
     }
 
     fn tsquery(terms: &[Counted], share: f64) -> Option<String> {

@@ -184,7 +184,7 @@ async fn find(db: &Db, text: &str, vector: Option<QueryVector>, filter: &Filter)
     let around: Vec<_> = around.into_iter().collect();
     let seen = lookup::seen(&mut connection, &around, &query, meaning.as_ref(), filter);
     let mut seen = clock.of(seen).await?;
-    let support = support::of_all(&seen, &order, &weights);
+    let support = support::of_all(&seen, &order, &expected(&query, &statistics, &weights));
     for document in seen.values_mut() {
         document.fits &= support.contains_key(&document.id);
     }
@@ -228,6 +228,17 @@ pub(super) fn weights(statistics: &Statistics) -> Weights {
             .collect(),
         average_length: statistics.average_length,
     }
+}
+
+/// What the query's words are worth where it is asked how many of them a document holds: a question in another language shares its
+/// names and codes with what was done, and its words, where nobody has ever used them, are hardly to be expected there.
+fn expected(query: &Query, statistics: &Statistics, weights: &Weights) -> Weights {
+    /// On the recall set by words alone 60 of 101 questions are answered among the first five with 1, 62 with 0.5, 63 with 0.25 and 64
+    /// with 0.1; two that nothing answers are in each case.
+    const UNKNOWN: f64 = 0.1;
+    let counts = |counted: &plan::Counted| if query.is_foreign && counted.is_unknown { UNKNOWN } else { 1.0 };
+    let terms = statistics.terms.iter().zip(&weights.terms).map(|(counted, weight)| weight * counts(counted));
+    Weights { terms: terms.collect(), ..weights.clone() }
 }
 
 fn best(mut candidates: Vec<Candidate>, weights: &Weights, count: usize) -> Vec<DocumentId> {

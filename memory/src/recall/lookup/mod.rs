@@ -69,6 +69,7 @@ pub(super) async fn statistics(
         term: term.clone(),
         // Nobody has counted it yet, so it is rare.
         documents: (holding as f64).max(1.0),
+        is_unknown: holding == 0,
     });
     let are_few = projects.is_some() && found.scoped <= FEW;
     Ok(Statistics {
