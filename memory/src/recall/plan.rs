@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::analyze::{Term, quoted};
 
 /// So many documents may come in by their words: finding each costs a look into the table.
-const BUDGET: f64 = 600.0;
+pub(super) const BUDGET: f64 = 600.0;
 
 /// A term and how many documents hold it.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,7 +9,7 @@ use super::{columns, id, parameters, terms};
 use crate::analyze::Query;
 use crate::ids::DocumentId;
 use crate::recall::bm25::{Counts, occurrences};
-use crate::recall::plan::Wanted;
+use crate::recall::plan::{BUDGET, Wanted};
 use crate::recall::{Filter, RecallError};
 
 /// A document that may come in by its words.
@@ -25,8 +25,8 @@ pub(in crate::recall) async fn by_words(
     query: &Query,
     filter: &Filter,
 ) -> Result<Vec<Candidate>, RecallError> {
-    /// A bound for what the statistics did not foresee: each costs a look into the table.
-    const MOST: i64 = 1_000;
+    /// A bound for what the statistics did not foresee.
+    const MOST: i64 = BUDGET as i64;
     let (projects, kinds) = parameters(filter);
     let terms = terms(query);
     // One scan of the index each; the rows themselves need not be unpacked.
