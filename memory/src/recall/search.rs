@@ -160,7 +160,9 @@ async fn find(db: &Db, text: &str, vector: Option<QueryVector>, filter: &Filter)
     let mut connection = clock.of(db.acquire()).await?;
     let statistics = clock.of(lookup::statistics(&mut connection, &query, filter)).await?;
     let weights = weights(&statistics);
-    let wanted = plan::lookup(&statistics.terms, statistics.share);
+    // Where all words are common and there is a meaning to go by, they only count in what has come in by that.
+    let wanted = plan::lookup(&statistics.terms, statistics.share)
+        .filter(|wanted| meaning.is_none() || statistics.are_a_small_part || wanted.is_quick(&statistics.terms));
     let looked_up = wanted.as_ref().map(|wanted| wanted.tsquery(&statistics.terms));
     let mut compared = Compared::default();
     if statistics.are_few {
