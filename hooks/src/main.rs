@@ -65,6 +65,8 @@ fn capture(agent: &str, event: &str, occurred_at: SystemTime) -> Option<()> {
     match post(&home, agent, answer, &envelope, deadline) {
         Outcome::Taken(reply) => print(&reply),
         Outcome::Refused => {}
+        // A call is told when it has run: that it was about to is nothing to be kept.
+        Outcome::Unanswered | Outcome::Away if is_about_a_call_to_come(event) => {}
         outcome @ (Outcome::Unanswered | Outcome::Away) => {
             let stay = if outcome == Outcome::Away { Stay::Long } else { Stay::Short };
             let kept = spool::keep(&home.spool(), &envelope, stay);
@@ -82,9 +84,15 @@ fn capture(agent: &str, event: &str, occurred_at: SystemTime) -> Option<()> {
 fn answer_to(event: &str) -> Answer {
     match event {
         // The last two as Cursor and Gemini CLI call them; Cursor takes nothing with a prompt.
-        "SessionStart" | "UserPromptSubmit" | "PreToolUse" | "sessionStart" | "BeforeAgent" => Answer::WithReply,
+        "SessionStart" | "UserPromptSubmit" | "sessionStart" | "BeforeAgent" => Answer::WithReply,
+        _ if is_about_a_call_to_come(event) => Answer::WithReply,
         _ => Answer::WhenSafe,
     }
+}
+
+/// Whether a tool is about to run, and may be kept from it; the second name is Gemini CLI's.
+fn is_about_a_call_to_come(event: &str) -> bool {
+    matches!(event, "PreToolUse" | "BeforeTool")
 }
 
 fn deadline_of(answer: Answer) -> Duration {

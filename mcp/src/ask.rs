@@ -20,6 +20,9 @@ pub enum Question {
     SaveMemory,
     UpdateMemory,
     Forget,
+    CreateLesson,
+    SearchLessons,
+    ProposeLessons,
 }
 
 /// Why there is no reply.
@@ -43,6 +46,9 @@ impl Tools {
             Question::SaveMemory => json(self.save_memory(of(arguments)).await),
             Question::UpdateMemory => json(self.update_memory(of(arguments)).await),
             Question::Forget => json(self.forget(of(arguments)).await),
+            Question::CreateLesson => json(self.create_lesson(of(arguments)).await),
+            Question::SearchLessons => json(self.search_lessons(of(arguments)).await),
+            Question::ProposeLessons => json(self.propose_lessons(of(arguments)).await),
         };
         reply.map_err(|error| {
             error.log();

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use memory::home::HomeError;
 use memory::recall::RecallError;
-use memory::store::{ConnectError, StoreError};
+use memory::store::{ConnectError, LessonError, StoreError};
 use rmcp::model::{ContentBlock, IntoContents};
 
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +28,8 @@ pub(crate) enum ToolError {
     Recall(RecallError),
     #[error(transparent)]
     Store(StoreError),
+    #[error(transparent)]
+    Lesson(LessonError),
     #[error("the memory's database did not answer within {seconds} s")]
     Deadline { seconds: u64 },
 }
@@ -35,6 +37,15 @@ pub(crate) enum ToolError {
 impl From<StoreError> for ToolError {
     fn from(error: StoreError) -> Self {
         if error.is_transient() { Self::Away(error) } else { Self::Store(error) }
+    }
+}
+
+impl From<LessonError> for ToolError {
+    fn from(error: LessonError) -> Self {
+        match error {
+            LessonError::Store(error) => error.into(),
+            error => Self::Lesson(error),
+        }
     }
 }
 
@@ -69,20 +80,33 @@ impl ToolError {
             Self::Arguments { .. }
             | Self::Value { .. }
             | Self::Request { .. }
+            | Self::Lesson(
+                LessonError::Trigger(_)
+                | LessonError::Name(_)
+                | LessonError::NoRule
+                | LessonError::TooLong { .. }
+                | LessonError::EnforcedByNothing,
+            )
             | Self::Recall(RecallError::EmptyQuery | RecallError::NoFile(_))
             | Self::Store(
-                StoreError::Empty { .. } | StoreError::AmbiguousProject { .. } | StoreError::Superseded { .. },
+                StoreError::Empty { .. }
+                | StoreError::AmbiguousProject { .. }
+                | StoreError::IsLesson(_)
+                | StoreError::Superseded { .. },
             ) => Fault::Asker,
-            Self::Recall(RecallError::UnknownDocument(_))
+            Self::Lesson(LessonError::Unknown(_))
+            | Self::Recall(RecallError::UnknownDocument(_))
             | Self::Store(StoreError::UnknownProject { .. } | StoreError::UnknownNote(_)) => Fault::Absent,
             Self::NotInstalled(_) | Self::Connect(_) | Self::Away(_) | Self::Deadline { .. } => Fault::Database,
-            Self::Home(_) | Self::Store(_) | Self::Recall(_) => Fault::Ours,
+            Self::Home(_) | Self::Store(_) | Self::Recall(_) | Self::Lesson(LessonError::Store(_)) => Fault::Ours,
         }
     }
 
     pub(crate) fn hint(&self) -> &'static str {
         match self {
-            Self::Arguments { .. } => "call the tool again with arguments that fit its schema",
+            Self::Arguments { .. } | Self::Lesson(LessonError::Name(_) | LessonError::EnforcedByNothing) => {
+                "call the tool again with arguments that fit its schema"
+            }
             Self::Value { hint, .. } | Self::Request { hint, .. } => hint,
             Self::NotInstalled(_) => "tell the user to run `cargo xtask up` in agent-memory's folder",
             Self::Home(_) => "tell the user to run `cargo xtask doctor`",
@@ -94,7 +118,18 @@ impl ToolError {
             Self::Recall(RecallError::UnknownDocument(_)) => {
                 "take ids from the result of `search` or `timeline`, and ask for the others without this one"
             }
-            Self::Away(error) | Self::Store(error) | Self::Recall(RecallError::Store(error)) => store_hint(error),
+            Self::Lesson(LessonError::Trigger(_)) => {
+                "give `trigger_pattern` as a regular expression without look-around and back references, such as \
+                 `git push .*--force( |$)`: it starts at a program's name"
+            }
+            Self::Lesson(LessonError::TooLong { .. } | LessonError::NoRule) => {
+                "say the rule in a few sentences; the whole story belongs into a note (`save_memory`)"
+            }
+            Self::Lesson(LessonError::Unknown(_)) => "take the lesson's id from `search_lessons`",
+            Self::Away(error)
+            | Self::Store(error)
+            | Self::Recall(RecallError::Store(error))
+            | Self::Lesson(LessonError::Store(error)) => store_hint(error),
             Self::Deadline { .. } => START_IT,
         }
     }
@@ -134,6 +169,7 @@ fn store_hint(error: &StoreError) -> &'static str {
         }
         StoreError::AmbiguousProject { .. } => "name the project by its remote or its folder",
         StoreError::UnknownNote(_) => "take the note's id from `search` or from `save_memory`",
+        StoreError::IsLesson(_) => "tell the user to change the lesson with `cargo xtask lessons edit`",
         StoreError::Superseded { .. } => "update the note that took its place; `get_observations` gives both",
         StoreError::Empty { .. } => "give it a text: what is inside <private> is never kept",
         StoreError::Database(database) => {

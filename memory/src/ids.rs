@@ -30,6 +30,8 @@ row_id! {
     JobId,
     /// A row of `mem_backfill_runs`.
     BackfillRunId,
+    /// A row of `mem_lessons`.
+    LessonId,
 }
 
 /// What kind of thing a document in the search index is.

@@ -23,6 +23,7 @@ pub struct Settings {
     pub retention: Retention,
     pub disk: Disk,
     pub recall: Recall,
+    pub lessons: Lessons,
 }
 
 /// How long what is kept, and how much.
@@ -61,6 +62,14 @@ pub struct Recall {
     pub brief: bool,
     /// With a prompt.
     pub prompt_hits: bool,
+}
+
+/// What is said about a call before it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Lessons {
+    /// Whether calls are held against the lessons at all.
+    pub gate: bool,
 }
 
 /// The limits of one project. 0 is none.
@@ -141,6 +150,12 @@ impl Default for Disk {
 impl Default for Recall {
     fn default() -> Self {
         Self { brief: true, prompt_hits: true }
+    }
+}
+
+impl Default for Lessons {
+    fn default() -> Self {
+        Self { gate: true }
     }
 }
 

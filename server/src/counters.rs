@@ -13,6 +13,7 @@ const MAX_NAMES: usize = 100;
 pub(crate) struct Counters {
     stored: AtomicU64,
     known: AtomicU64,
+    asked: AtomicU64,
     malformed: AtomicU64,
     refused: AtomicU64,
     ignored: Mutex<BTreeMap<String, u64>>,
@@ -24,6 +25,8 @@ pub(crate) struct Counts {
     stored: u64,
     /// Events that the journal held already.
     known: u64,
+    /// Calls that were about to run.
+    asked: u64,
     malformed: u64,
     /// Requests without the right token, host or origin.
     refused: u64,
@@ -38,6 +41,10 @@ impl Counters {
             memory::store::Recorded::Known | memory::store::Recorded::Amended => &self.known,
         }
         .fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_asked(&self) {
+        self.asked.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn count_malformed(&self) {
@@ -58,6 +65,7 @@ impl Counters {
         Counts {
             stored: self.stored.load(Ordering::Relaxed),
             known: self.known.load(Ordering::Relaxed),
+            asked: self.asked.load(Ordering::Relaxed),
             malformed: self.malformed.load(Ordering::Relaxed),
             refused: self.refused.load(Ordering::Relaxed),
             ignored: self.ignored.lock().unwrap_or_else(PoisonError::into_inner).clone(),

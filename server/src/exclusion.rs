@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use memory::event::{Envelope, Event, Reading, read};
-use memory::project::Exclusions;
+use memory::event::{Envelope, Reading, read};
+use memory::project::{Checkout, Exclusions};
 
 /// The name under which such events are counted.
 const REASON: &str = "excluded from capture";
@@ -22,19 +22,22 @@ impl Exclusion {
     /// Reads an event, unless nothing of it may be kept. Looks at the disk.
     pub(crate) fn read(&self, envelope: Envelope) -> Reading {
         match read(envelope) {
-            Reading::Kept(event) if self.excludes(&event) => {
+            Reading::Kept(event) if self.excludes(&event.checkout) => {
+                Reading::Ignored { event: REASON.to_owned(), reason: REASON }
+            }
+            Reading::AboutToRun(upcoming) if self.excludes(&upcoming.checkout) => {
                 Reading::Ignored { event: REASON.to_owned(), reason: REASON }
             }
             reading => reading,
         }
     }
 
-    fn excludes(&self, event: &Event) -> bool {
+    fn excludes(&self, checkout: &Checkout) -> bool {
         let list = self.lists.as_deref().map(Exclusions::load).unwrap_or_default();
-        let git = event.checkout.git.as_ref();
+        let git = checkout.git.as_ref();
         let remote = git.and_then(|git| git.remote_url.as_deref());
         // An agent that went elsewhere is where it says; its hook ran where it began.
-        let folders = event.checkout.folder.as_deref().into_iter().chain(git.map(|git| git.root.as_str()));
+        let folders = checkout.folder.as_deref().into_iter().chain(git.map(|git| git.root.as_str()));
         folders.map(Path::new).any(|folder| list.excludes(folder, remote))
     }
 }

@@ -8,6 +8,7 @@ mod counters;
 mod database;
 mod error;
 mod exclusion;
+mod lessons;
 mod observations;
 mod observe;
 mod retention;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use memory::digest::DigestSession;
 use memory::embed::{EmbedDocuments, Embedder};
+use memory::lessons::LearnLessons;
 use memory::project::ProjectPolicy;
 use memory::queue::{Handler as _, Worker};
 use memory::store::Db;
@@ -39,6 +41,7 @@ pub use unasked::{Switch, Switches};
 use counters::Counters;
 use database::Database;
 use exclusion::Exclusion;
+use lessons::{Gate, Held};
 use spool::Spool;
 use storage::{Folders, Storage};
 use unasked::Unasked;
@@ -56,13 +59,15 @@ pub(crate) struct App {
     pub(crate) counters: Arc<Counters>,
     pub(crate) exclusion: Exclusion,
     pub(crate) unasked: Unasked,
+    pub(crate) gate: Gate,
     /// Commits that nobody waits for but the shutdown.
     pub(crate) tasks: TaskTracker,
     pub(crate) token: auth::Token,
 }
 
 /// The kinds of jobs that this server works: health names them, so that `doctor` finds jobs that nobody takes.
-pub(crate) const HANDLED_JOBS: [&str; 3] = [EmbedDocuments::KIND, ReadTranscript::KIND, DigestSession::KIND];
+pub(crate) const HANDLED_JOBS: [&str; 4] =
+    [EmbedDocuments::KIND, ReadTranscript::KIND, DigestSession::KIND, LearnLessons::KIND];
 
 /// Serves until `shutdown` is cancelled, then finishes what is in hand. An error is one that waiting would not mend: a schema
 /// newer than this program, a database without pgvector.
@@ -76,6 +81,8 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
     let (writer, write_loop) = Writer::new(&journal, &config.projects, storage.clone());
     let embedder = Embedder::over(config.models.clone());
     let unasked = Unasked::new(db.clone(), embedder.clone(), folders.clone(), config.switches, tasks.clone());
+    let held = Held::default();
+    let gate = Gate::new(db.clone(), embedder.clone(), folders.clone(), config.projects.clone(), held);
     let app = App {
         database: Database::default(),
         embedder,
@@ -84,6 +91,7 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
         counters: Arc::default(),
         exclusion: Exclusion::listed_in(Some(config.config)),
         unasked,
+        gate,
         tasks: tasks.clone(),
         token: auth::Token::new(&config.token),
         writer,
@@ -117,7 +125,7 @@ async fn work(
     projects: ProjectPolicy,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
-    let App { db, database, embedder, writer, spool, storage, counters, exclusion, .. } = app;
+    let App { db, database, embedder, writer, spool, storage, counters, exclusion, gate, .. } = app;
     if database.prepare(&db, shutdown).await?.is_none() {
         return Ok(());
     }
@@ -126,11 +134,14 @@ async fn work(
     let embedding = Worker::new(db.clone(), EmbedDocuments { db: db.clone(), embedder: embedder.clone() });
     let reading = Worker::new(db.clone(), ReadTranscript { db: db.clone(), projects });
     let digesting = Worker::new(db.clone(), DigestSession { db: db.clone() });
+    let learning = Worker::new(db.clone(), LearnLessons { db: db.clone() });
     tokio::join!(
         spool.drain_until(&writer, &counters, &exclusion, shutdown),
         embedding.run(shutdown.clone()),
         reading.run(shutdown.clone()),
         digesting.run(shutdown.clone()),
+        learning.run(shutdown.clone()),
+        gate.held().follow_until(&db, &embedder, shutdown),
         storage.watch_until(&db, folders, shutdown),
         retention::apply_daily_until(&db, folders, shutdown),
         upkeep::keep_until(&db, &embedder, shutdown),

@@ -65,16 +65,26 @@ async fn details(
     Path(ids): Path<String>,
     arguments: Result<Query<Map<String, Value>>, QueryRejection>,
 ) -> Result<Json<Value>, ApiError> {
-    let Query(mut arguments) = arguments.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
+    let mut arguments = query(arguments)?;
     let ids: Vec<&str> = ids.split(',').map(str::trim).filter(|id| !id.is_empty()).collect();
     arguments.insert("ids".to_owned(), json!(ids));
     ask(&tools, Question::GetObservations, arguments).await
 }
 
-async fn ask(tools: &Tools, question: Question, arguments: Map<String, Value>) -> Result<Json<Value>, ApiError> {
+pub(crate) async fn ask(
+    tools: &Tools,
+    question: Question,
+    arguments: Map<String, Value>,
+) -> Result<Json<Value>, ApiError> {
     tools.ask(question, arguments).await.map(Json).map_err(ApiError::Refused)
 }
 
-fn whole(arguments: Arguments) -> Result<Map<String, Value>, ApiError> {
+pub(crate) fn whole(arguments: Arguments) -> Result<Map<String, Value>, ApiError> {
     arguments.map(|Json(arguments)| arguments).map_err(|rejection| ApiError::BadRequest(rejection.body_text()))
+}
+
+pub(crate) fn query(
+    arguments: Result<Query<Map<String, Value>>, QueryRejection>,
+) -> Result<Map<String, Value>, ApiError> {
+    arguments.map(|Query(arguments)| arguments).map_err(|rejection| ApiError::BadRequest(rejection.body_text()))
 }

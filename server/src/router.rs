@@ -10,7 +10,7 @@ use axum::routing::{get, post};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::ApiError;
-use crate::{App, auth, observations, observe, routes};
+use crate::{App, auth, lessons, observations, observe, routes};
 
 /// A hook takes up to 32 MiB from its agent and adds its envelope.
 pub(crate) const MAX_BODY_BYTES: usize = 40 * 1024 * 1024;
@@ -24,7 +24,8 @@ pub(crate) fn router(app: App, shutdown: CancellationToken) -> Router {
         .route("/api/embed", post(routes::embed_text))
         .nest_service("/mcp", mcp::http_service(tools.clone(), shutdown))
         // The same for whoever speaks no MCP.
-        .merge(observations::routes(tools))
+        .merge(observations::routes(tools.clone()))
+        .merge(lessons::routes(tools))
         // The operator.
         .route("/api/admin/stats", get(observe::stats))
         .layer(from_fn_with_state(app.clone(), auth::only_with_token));

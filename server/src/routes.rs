@@ -44,6 +44,10 @@ pub(crate) async fn record_event(
     })?;
     let event = match reading {
         Reading::Kept(event) => *event,
+        Reading::AboutToRun(upcoming) => {
+            app.counters.count_asked();
+            return Ok(app.gate.answer(*upcoming, came_in).await);
+        }
         Reading::Ignored { event, reason } => {
             app.counters.count_ignored(&event);
             tracing::debug!(event.name = event, reason, "ignored an event");

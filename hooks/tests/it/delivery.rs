@@ -95,7 +95,8 @@ fn waits_for_a_silent_server_only_until_the_events_deadline() {
         });
         assert!((240..500).contains(&reply.as_millis()), "{event}: {reply:?}");
     }
-    assert_eq!(home.spooled_names().len(), 5 + 3 * 3);
+    // That a call was about to run is nothing to be kept.
+    assert_eq!(home.spooled_names().len(), 5 + 2 * 3);
 }
 
 #[test]

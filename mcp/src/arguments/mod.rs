@@ -6,6 +6,7 @@
 mod code;
 mod keeping;
 mod lenient;
+mod lessons;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use crate::error::ToolError;
 pub(crate) use code::{FileHistoryArguments, FindFixArguments, HowArguments};
 pub(crate) use keeping::{Doomed, ForgetArguments, UpdateMemoryArguments};
 use lenient::{Count, Words};
+pub(crate) use lessons::{CreateLessonArguments, ProposeLessonsArguments, SearchLessonsArguments};
 
 /// As many records as a model's window bears, and far more than one question needs.
 const MAX_IDS: usize = 50;

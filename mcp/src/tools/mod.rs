@@ -1,11 +1,13 @@
 //! The tool set: reads arguments, asks `memory`, frames the reply. Every failure but an unknown tool is a result that the
 //! model sees.
 //!
-//! `finding` holds the three steps of a search, `code` the questions about code, `keeping` what changes what is kept.
+//! `finding` holds the three steps of a search, `code` the questions about code, `keeping` what changes what is kept,
+//! `lessons` what is read before a risky call.
 
 mod code;
 mod finding;
 mod keeping;
+mod lessons;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -69,7 +71,7 @@ impl Tools {
     }
 
     fn tool_router() -> ToolRouter<Self> {
-        Self::finding_router() + Self::code_router() + Self::keeping_router()
+        Self::finding_router() + Self::code_router() + Self::keeping_router() + Self::lessons_router()
     }
 }
 

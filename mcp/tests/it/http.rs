@@ -43,13 +43,16 @@ async fn shakes_hands_and_lists_tools_without_a_session() {
     assert_eq!(
         names,
         [
+            "create_lesson",
             "file_history",
             "find_fix",
             "forget",
             "get_observations",
             "how",
+            "propose_lessons",
             "save_memory",
             "search",
+            "search_lessons",
             "timeline",
             "update_memory"
         ]

@@ -2,11 +2,10 @@
 //! must not lose the rest of the event.
 
 use super::common::About;
-use super::wire::{NotKept, TOLD_AFTERWARDS, Wire, not_kept};
+use super::wire::{NotKept, Wire, not_kept};
 use super::{EventKind, HappeningKind, Outcome};
 
-const NOT_KEPT: [(&str, NotKept); 21] = [
-    ("PreToolUse", TOLD_AFTERWARDS),
+const NOT_KEPT: [(&str, NotKept); 20] = [
     ("PostToolBatch", "its calls are told one by one"),
     ("PreSkillShellCommand", "a part of the prompt that it expands"),
     ("PermissionRequest", "what came of it is told by the call or by PermissionDenied"),

@@ -6,11 +6,10 @@
 use serde_json::Value;
 
 use super::common::failed;
-use super::wire::{NotKept, TOLD_AFTERWARDS, Wire, not_kept};
+use super::wire::{NotKept, Wire, not_kept};
 use super::{EventKind, HappeningKind, Outcome};
 
-const NOT_KEPT: [(&str, NotKept); 4] = [
-    ("PreToolUse", TOLD_AFTERWARDS),
+const NOT_KEPT: [(&str, NotKept); 3] = [
     ("PermissionRequest", "what came of it is told by the call"),
     ("PreCompact", "it says nothing about what was said"),
     ("Interrupt", "it ends no call and gives no answer"),

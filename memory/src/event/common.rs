@@ -92,7 +92,7 @@ impl Wire {
     }
 
     /// What was asked of a tool: JSON, by some agents as text.
-    fn tool_input(&mut self) -> Value {
+    pub(super) fn tool_input(&mut self) -> Value {
         let input = self.take("tool_input").or_else(|| self.take("tool_args"));
         match input.unwrap_or_else(|| Value::Object(Map::new())) {
             Value::String(text) => parsed_object(&text).unwrap_or(Value::String(text)),

@@ -11,8 +11,7 @@ use super::{EventKind, HappeningKind, Outcome, lenient};
 
 const TOLD_BY_POST_TOOL_USE: NotKept = "postToolUse tells the same call";
 
-const NOT_KEPT: [(&str, NotKept); 12] = [
-    ("PreToolUse", TOLD_AFTERWARDS),
+const NOT_KEPT: [(&str, NotKept); 11] = [
     ("BeforeShellExecution", TOLD_AFTERWARDS),
     ("BeforeMCPExecution", TOLD_AFTERWARDS),
     ("BeforeReadFile", TOLD_AFTERWARDS),

@@ -6,15 +6,14 @@
 use serde_json::Value;
 
 use super::common::failed;
-use super::wire::{NotKept, TOLD_AFTERWARDS, Wire, not_kept};
+use super::wire::{NotKept, Wire, not_kept};
 use super::{EventKind, Outcome, lenient};
 
 const SHELL: &str = "run_shell_command";
 /// What the person is shown of a command that failed without a word.
 const SILENT: &str = "Command exited with code: ";
 
-const NOT_KEPT: [(&str, NotKept); 6] = [
-    ("BeforeTool", TOLD_AFTERWARDS),
+const NOT_KEPT: [(&str, NotKept); 5] = [
     ("BeforeModel", "a request to the model"),
     ("AfterModel", "a part of an answer; the whole is told at the end"),
     ("BeforeToolSelection", "a request to the model"),

@@ -155,10 +155,24 @@ pub struct Subagent {
     pub kind: Option<String>,
 }
 
+/// A call that an agent is about to make. It is not kept: the call is told when it has ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Upcoming {
+    pub agent: Agent,
+    pub session: String,
+    pub occurred_at: DateTime<Utc>,
+    pub checkout: Checkout,
+    pub tool_use_id: Option<String>,
+    pub tool_name: String,
+    pub input: Value,
+}
+
 /// What reading an envelope came to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reading {
     Kept(Box<Event>),
+    /// Nothing to be kept; the agent waits to hear whether something speaks against it.
+    AboutToRun(Box<Upcoming>),
     /// Well-formed, and nothing that we keep.
     Ignored {
         event: String,
@@ -173,6 +187,9 @@ pub fn read(envelope: Envelope) -> Reading {
         Ok(wire) => wire,
         Err(ignored) => return ignored,
     };
+    if wire.is_about_to_run() {
+        return wire.upcoming();
+    }
     let kind = match agent {
         Agent::ClaudeCode | Agent::Custom => claude_code::read(&mut wire),
         Agent::Codex => codex::read(&mut wire),

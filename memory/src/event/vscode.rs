@@ -5,10 +5,8 @@
 //! is assumed.
 
 use super::common::About;
-use super::wire::{NotKept, TOLD_AFTERWARDS, Wire, not_kept};
+use super::wire::{NotKept, UNKNOWN, Wire};
 use super::{EventKind, HappeningKind, Outcome};
-
-const NOT_KEPT: [(&str, NotKept); 1] = [("PreToolUse", TOLD_AFTERWARDS)];
 
 pub(super) fn read(wire: &mut Wire) -> Result<EventKind, NotKept> {
     match wire.event().as_str() {
@@ -25,6 +23,6 @@ pub(super) fn read(wire: &mut Wire) -> Result<EventKind, NotKept> {
             let about = About { details: wire.members(&["trigger"]), ..About::default() };
             Ok(wire.happened(HappeningKind::Compacted, None, about))
         }
-        name => not_kept(&NOT_KEPT, name),
+        _ => Err(UNKNOWN),
     }
 }

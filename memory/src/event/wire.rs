@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{Agent, Envelope, Event, EventKind, Origin, Reading, derived, lenient};
+use super::{Agent, Envelope, Event, EventKind, Origin, Reading, Upcoming, cap_input, derived, lenient};
 use crate::project::{Checkout, GitCheckout};
 
 /// Why an event is not kept.
@@ -54,17 +54,42 @@ impl Wire {
         Reading::Ignored { event: self.name, reason }
     }
 
+    /// Whether a call has not run yet, and its agent takes an answer. Copilot CLI would deny a call whose hook fails, and OpenCode's plugin
+    /// passes nothing on.
+    pub(super) fn is_about_to_run(&self) -> bool {
+        ["PreToolUse", "BeforeTool"].contains(&&*self.event())
+            && !matches!(self.agent, Agent::CopilotCli | Agent::OpenCode)
+    }
+
+    pub(super) fn upcoming(mut self) -> Reading {
+        let Some(tool_name) = self.id("tool_name") else { return self.ignored("no tool name") };
+        let mut input = self.tool_input();
+        cap_input(&mut input);
+        let tool_use_id = self.id("tool_use_id");
+        let folder = self.folder();
+        Reading::AboutToRun(Box::new(Upcoming {
+            agent: self.agent,
+            session: self.session,
+            occurred_at: self.occurred_at,
+            checkout: Checkout { folder, git: self.git },
+            tool_use_id,
+            tool_name,
+            input,
+        }))
+    }
+
+    /// Where the agent says that it is, else where its hook ran.
+    fn folder(&self) -> Option<String> {
+        let workspace = || lenient::path_of(lenient::member(&self.payload, "workspace_roots")?.get(0)?);
+        lenient::path(&self.payload, "cwd").or_else(workspace).or_else(|| self.cwd.clone())
+    }
+
     pub(super) fn close(self, kind: EventKind) -> Event {
-        let path = |name| lenient::path(&self.payload, name);
-        let workspace = || {
-            let roots = lenient::member(&self.payload, "workspace_roots")?;
-            lenient::path_of(roots.get(0)?)
-        };
-        let folder = path("cwd").or_else(workspace).or(self.cwd);
+        let folder = self.folder();
         Event {
             id: self.event_id,
             agent: self.agent,
-            transcript_path: path("transcript_path"),
+            transcript_path: lenient::path(&self.payload, "transcript_path"),
             model: lenient::label(&self.payload, "model"),
             session: self.session,
             occurred_at: self.occurred_at,

@@ -13,10 +13,11 @@ use super::bm25::Counts;
 use super::calls::{self, Call, Inputs};
 use super::search::{rankings, weights};
 use super::touches::{EDITING_TOOLS, Touch, touches};
-use super::{Filter, RankedList, RecallError, bm25, commands, fuse, lookup, plan};
+use super::{Filter, RankedList, RecallError, bm25, fuse, lookup, plan};
 use crate::analyze::Query;
 use crate::embed::QueryVector;
 use crate::ids::{DocumentId, DocumentKind, ProjectId};
+use crate::shell;
 use crate::store::Db;
 
 /// So many failures are followed up.
@@ -196,8 +197,8 @@ fn is_like(one: &Call, other: &Call) -> bool {
     if one.tool_name != other.tool_name {
         return false;
     }
-    match (commands::command_of(&one.input), commands::command_of(&other.input)) {
-        (Some(one), Some(other)) => commands::are_alike(&one, &other),
+    match (shell::command_of(&one.input), shell::command_of(&other.input)) {
+        (Some(one), Some(other)) => shell::are_alike(&one, &other),
         (None, None) => {
             let files = |call: &Call| -> Vec<String> {
                 let paths = touches(&call.tool_name, &call.input).into_iter();
@@ -240,8 +241,7 @@ fn tells_the_same(one: &Fix, other: &Fix) -> bool {
 
 /// What a call did, wherever it was run.
 fn what(call: &Call) -> String {
-    commands::command_of(&call.input)
-        .map_or_else(|| call.line.headline.clone(), |command| commands::normalised(&command))
+    shell::command_of(&call.input).map_or_else(|| call.line.headline.clone(), |command| shell::normalised(&command))
 }
 
 /// Adds what was changed and run between each failure and what worked.
@@ -285,7 +285,7 @@ async fn tell_steps(connection: &mut PgConnection, fixes: &mut [Fix]) -> Result<
 /// A call as a step, if it changed something or ran more than a look around.
 fn step(call: Call) -> Option<Step> {
     let edits = touches(&call.tool_name, &call.input).iter().any(|(_, touch)| *touch == Touch::Edited);
-    let runs = commands::command_of(&call.input).is_some_and(|command| !commands::only_looks(&command));
+    let runs = shell::command_of(&call.input).is_some_and(|command| !shell::only_looks(&command));
     let touch = if edits { Touch::Edited } else { Touch::Ran };
     (edits || runs).then_some(Step { call, touch })
 }

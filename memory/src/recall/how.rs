@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use sqlx::PgConnection;
 
 use super::calls::{self, Call, Inputs};
-use super::commands::{command_of, normalised, only_looks};
 use super::search::rankings;
 use super::{Filter, RankedList, RecallError, fuse};
 use crate::analyze;
 use crate::embed::QueryVector;
 use crate::ids::{DocumentId, DocumentKind, ProjectId};
+use crate::shell::{command_of, normalised, only_looks};
 use crate::store::Db;
 
 /// What a command counts that only looked around.

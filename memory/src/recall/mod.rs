@@ -12,7 +12,6 @@
 mod arrange;
 mod bm25;
 mod calls;
-mod commands;
 mod details;
 mod file_history;
 mod fixes;
@@ -23,7 +22,6 @@ mod nearby;
 mod plan;
 pub mod relevance;
 mod search;
-mod shell;
 mod support;
 mod timeline;
 mod touches;

@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use super::commands::command_of;
-use super::shell::steps;
+use crate::shell::{command_of, steps};
 
 /// What in a tool's name tells that it writes; the form is Postgres' and serves both sides.
 pub(super) const EDITING_TOOLS: &str = "edit|write|patch|replace|create|insert|delete|rename|move";

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use sqlx::{Connection as _, PgConnection};
 
 use super::tool_calls::Stored;
-use super::{StoreError, digests, documents, projects, prompts, session_events, sessions, tool_calls};
+use super::{StoreError, digests, documents, lesson_mining, projects, prompts, session_events, sessions, tool_calls};
 use crate::analyze;
 use crate::event::{Event, EventKind, Key, Origin, Outcome, ToolCall};
 use crate::ids::{DocumentId, DocumentKind, ProjectId, SessionId};
@@ -275,6 +275,7 @@ impl Batch<'_> {
                 sessions::end(connection, session, when, reason.as_deref()).await?;
                 enqueue_transcript(connection, event).await?;
                 digests::enqueue_digest(connection, event.agent.as_str(), &event.session).await?;
+                lesson_mining::enqueue_learning(connection, event.agent.as_str(), &event.session).await?;
                 Ok(Recorded::Stored)
             }
             EventKind::PromptSubmitted { key, prompt, source } => {

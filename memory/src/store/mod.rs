@@ -16,6 +16,9 @@ mod forget;
 mod imports;
 mod injections;
 mod journal;
+mod lesson_events;
+mod lesson_mining;
+mod lessons;
 mod observations;
 mod outputs;
 mod project_aliases;
@@ -52,6 +55,16 @@ pub use imports::{ImportedNote, NoteKind, import_note};
 pub use injections::{InjectionCounts, Occasion, Told, count_injection, injection_counts};
 pub(crate) use injections::{Telling, claim as claim_tellings};
 pub use journal::{ProjectCache, READ_TRANSCRIPT, Recorded, commit, record};
+pub use lesson_events::{
+    LessonStats, Whereabouts, fire as fire_lesson, inform_at_start, stats as lesson_stats, whereabouts,
+};
+pub(crate) use lesson_events::{keep_settled, unsettled as unsettled_lessons};
+pub use lesson_mining::{LEARN_LESSONS, propose_lessons};
+pub(crate) use lesson_mining::{enqueue_learning, enqueue_mining};
+pub use lessons::{
+    LessonChange, LessonError, LessonFilter, LessonNews, add as add_lesson, change as change_lesson, get as lesson,
+    list as lessons, search as search_lessons,
+};
 pub use observations::{
     ChangedObservation, NewObservation, SavedObservation, Source, save as save_observation,
     supersede as supersede_observation,
@@ -85,6 +98,8 @@ pub enum StoreError {
     Empty { field: &'static str },
     #[error("there is no note `{0}`")]
     UnknownNote(DocumentId),
+    #[error("`{0}` is a lesson, and says what the lesson says")]
+    IsLesson(DocumentId),
     #[error("`{id}` was superseded by `{by}`")]
     Superseded { id: DocumentId, by: DocumentId },
 }
@@ -121,6 +136,7 @@ impl StoreError {
             | Self::AmbiguousProject { .. }
             | Self::Empty { .. }
             | Self::UnknownNote(_)
+            | Self::IsLesson(_)
             | Self::Superseded { .. } => false,
         }
     }

@@ -85,6 +85,9 @@ pub async fn supersede(db: &Db, change: ChangedObservation) -> Result<SavedObser
     .fetch_optional(&mut *tx)
     .await?
     .ok_or(StoreError::UnknownNote(id))?;
+    if old.kind == "lesson" {
+        return Err(StoreError::IsLesson(id));
+    }
     if let Some(by) = old.superseded_by {
         return Err(StoreError::Superseded { id, by: note(by) });
     }

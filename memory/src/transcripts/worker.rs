@@ -68,7 +68,9 @@ impl Named {
 impl ReadTranscript {
     async fn digest_again(&self, named: &Named) -> Result<(), StoreError> {
         let mut connection = self.db.acquire().await?;
-        store::enqueue_digest(&mut connection, named.agent.as_str(), &named.session).await
+        let (agent, session) = (named.agent.as_str(), named.session.as_str());
+        store::enqueue_digest(&mut connection, agent, session).await?;
+        store::enqueue_learning(&mut connection, agent, session).await
     }
 
     async fn read(&self, named: &Named) -> Result<TakenIn, TakeInError> {

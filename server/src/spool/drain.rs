@@ -110,6 +110,8 @@ impl Spool {
                 counters.count_ignored(&event);
                 Fate::Done
             }
+            // Whether it ran, another event tells; nobody waits for an answer any more.
+            Ok(Reading::AboutToRun(_)) => Fate::Done,
             Ok(Reading::Kept(event)) => writer.enqueue(*event).await.map_or(Fate::Left, Fate::Enqueued),
         };
         Ok(Taken { fate, size })

@@ -14,7 +14,7 @@ use memory::embed::{EmbedState, Embedder, QueryVector};
 use memory::event::{Agent, Event, EventKind};
 use memory::recall::RecallError;
 use memory::recall::unasked::{Listener, Start, brief, is_worth_a_search, prompt_hits};
-use memory::store::{Db, Occasion, Told, count_injection};
+use memory::store::{Db, Occasion, Told, count_injection, inform_at_start, lesson};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
@@ -142,13 +142,36 @@ impl Unasked {
         let Ok(_turn) = self.turns.acquire().await else { return Ok(None) };
         let listener = Listener { agent: asked.agent.as_str().to_owned(), session: asked.session.clone() };
         match &asked.about {
-            About::Start(start) => brief(&self.db, &listener, *start).await,
+            About::Start(start) => {
+                let brief = brief(&self.db, &listener, *start).await?;
+                let lessons = match asked.agent {
+                    // Nobody can stop the calls of these.
+                    Agent::Cursor | Agent::CopilotCli => self.lessons(&listener).await?,
+                    _ => None,
+                };
+                let parts: Vec<_> = brief.into_iter().chain(lessons).collect();
+                Ok((!parts.is_empty()).then(|| parts.join("\n\n")))
+            }
             About::Prompt(prompt) if is_worth_a_search(prompt) => {
                 let vector = self.vector(prompt).await;
                 prompt_hits(&self.db, &listener, prompt, vector).await
             }
             About::Prompt(_) => Ok(None),
         }
+    }
+
+    /// What would stop a call of another agent.
+    async fn lessons(&self, listener: &Listener) -> Result<Option<String>, RecallError> {
+        /// A brief that lists every rule is read by nobody.
+        const MOST: i64 = 5;
+        let ids = inform_at_start(&self.db, &listener.agent, &listener.session, MOST).await?;
+        let mut lines = Vec::new();
+        for id in ids {
+            // One that was removed meanwhile is none.
+            let Ok(lesson) = lesson(&self.db, id).await else { continue };
+            lines.push(format!("- {} ({}): {}", lesson.title, lesson.severity, lesson.rule));
+        }
+        Ok((!lines.is_empty()).then(|| format!("Lessons that the user wants to be kept:\n{}", lines.join("\n"))))
     }
 
     /// Only where the model is loaded already, and is free.

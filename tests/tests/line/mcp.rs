@@ -11,14 +11,17 @@ use tests::mcp_client::{OverHttp, OverStdio, Peer};
 use tests::model::{Model, call, say};
 use tests::stack::Stack;
 
-const TOOLS: [&str; 9] = [
+const TOOLS: [&str; 12] = [
+    "create_lesson",
     "file_history",
     "find_fix",
     "forget",
     "get_observations",
     "how",
+    "propose_lessons",
     "save_memory",
     "search",
+    "search_lessons",
     "timeline",
     "update_memory",
 ];
@@ -138,6 +141,13 @@ async fn claude_code_calls_every_tool() -> Result<()> {
         ("save_memory", json!({"text": "Salamander does the same"}), "note-"),
         ("update_memory", json!({"id": note["id"], "text": "The axolotl crate is back"}), "supersedes"),
         ("forget", json!({"query": "salamander"}), "Nothing was removed"),
+        (
+            "create_lesson",
+            json!({"rule": "Pin the quetzal", "trigger_pattern": "cargo add quetzal"}),
+            "informs from now on",
+        ),
+        ("search_lessons", json!({"query": "quetzal"}), "Pin the quetzal"),
+        ("propose_lessons", json!({"project": user.project}), "wait for the user"),
     ];
     let mut names: Vec<_> = calls.iter().map(|(tool, ..)| *tool).collect();
     names.sort_unstable();
@@ -214,6 +224,17 @@ async fn check_tools(stack: &Stack, peer: &mut impl Peer) -> Result<()> {
     );
     let found = structured(&peer.call("search", json!({"query": "salamander"})).await?);
     assert_eq!(found["shown"], 0, "{found}");
+
+    let rule = json!({"rule": "Pin the quetzal crate", "severity": "critical", "trigger_pattern": "cargo add quetzal"});
+    let lesson = structured(&peer.call("create_lesson", rule).await?);
+    let lessons = structured(&peer.call("search_lessons", json!({"query": "quetzal"})).await?);
+    assert_eq!(
+        (&lessons["lessons"][0]["id"], &lessons["lessons"][0]["stops"]),
+        (&lesson["id"], &json!(false)),
+        "{lessons}"
+    );
+    let found = structured(&peer.call("search", json!({"query": "quetzal"})).await?);
+    assert_eq!(found["hits"][0]["headline"], "Pin the quetzal crate", "a search finds lessons too: {found}");
     Ok(())
 }
 
@@ -237,6 +258,10 @@ async fn check_refusals(peer: &mut impl Peer) -> Result<()> {
         ("forget", json!({"ids": ["call-999999999"], "dry_run": false})),
         ("update_memory", json!({"id": "note-999999999", "text": "x"})),
         ("file_history", json!({"path": "//"})),
+        ("create_lesson", json!({"rule": "x", "trigger_pattern": ".*"})),
+        ("create_lesson", json!({"rule": "x", "severity": "deadly"})),
+        ("create_lesson", json!({"rule": " "})),
+        ("propose_lessons", json!({"project": "no such project"})),
     ] {
         let response = peer.call(tool, arguments.clone()).await?;
         assert_eq!(response["result"]["isError"], true, "{tool} with {arguments} gave {response}");

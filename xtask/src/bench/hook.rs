@@ -143,7 +143,7 @@ impl Display for HookBench {
 }
 
 impl Series {
-    fn of(mut elapsed: Vec<Duration>) -> Self {
+    pub(super) fn of(mut elapsed: Vec<Duration>) -> Self {
         elapsed.sort_unstable();
         let quantile = |share: f64| {
             let rank = (share * elapsed.len() as f64).ceil() as usize;

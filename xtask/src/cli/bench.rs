@@ -10,6 +10,8 @@ use crate::bench::chaos::Scenario;
 pub enum BenchCommand {
     /// The hook's wall time against an empty process and `node -e 0`
     Hook(BenchHookArgs),
+    /// The hook's wall time before a call with up to 10,000 lessons, against the same without any
+    Gate(BenchGateArgs),
     /// Reading transcripts against parsing their lines, and what memory it takes
     Backfill(BenchBackfillArgs),
     /// One measurement of `bench backfill`
@@ -25,6 +27,21 @@ pub enum BenchCommand {
     Locomo(BenchLocomoArgs),
     /// How long a search takes in up to a million documents, against single scans of the indexes, and what memory it takes
     Recall(BenchRecallArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct BenchGateArgs {
+    /// Calls of each kind
+    #[arg(long, default_value_t = 1_000)]
+    pub calls: usize,
+
+    /// Also write the figures into docs/benchmarks.md
+    #[arg(long)]
+    pub write: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@
 mod agents;
 mod backfill;
 mod bench;
+mod lessons;
 mod projects;
 
 use std::path::PathBuf;
@@ -13,8 +14,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use agents::{Agent, AgentArgs};
 pub use backfill::{BackfillAgent, BackfillArgs};
 pub use bench::{
-    BackfillWork, BackfillWorkerArgs, BenchBackfillArgs, BenchChaosArgs, BenchCommand, BenchHookArgs, BenchIngestArgs,
-    BenchLocomoArgs, BenchRecallArgs, BenchRedactArgs,
+    BackfillWork, BackfillWorkerArgs, BenchBackfillArgs, BenchChaosArgs, BenchCommand, BenchGateArgs, BenchHookArgs,
+    BenchIngestArgs, BenchLocomoArgs, BenchRecallArgs, BenchRedactArgs,
+};
+pub use lessons::{
+    AcceptLessonArgs, AddLessonArgs, EditLessonArgs, LessonsCommand, ListLessonsArgs, MineArgs, RetireLessonArgs,
+    ShowLessonArgs, StatsArgs, TestLessonArgs, TriggerArgs,
 };
 pub use projects::{AliasArgs, ExcludeArgs, MergeArgs, ProjectCommand, SplitArgs, UndoArgs};
 
@@ -83,6 +88,9 @@ pub enum Command {
     /// Which repository is which project, and what is not recorded
     #[command(subcommand)]
     Project(ProjectCommand),
+    /// What agents must read before a risky call
+    #[command(subcommand)]
+    Lessons(LessonsCommand),
     /// Run all tests, with a database for them
     Test(TestArgs),
     /// Run what continuous integration runs: format, lints, docs, licences, queries, tests

@@ -8,6 +8,7 @@ mod doctor;
 mod down;
 mod gc;
 mod images;
+mod lessons;
 mod logs;
 mod migrate;
 mod prepare;
@@ -51,6 +52,7 @@ pub async fn run(command: Command, printer: &Printer) -> Result<()> {
         Command::Backfill(arguments) => backfill::run(&arguments, &home, printer).await,
         Command::Images => images::run(printer).await,
         Command::Project(command) => project::run(command, &home, printer).await,
+        Command::Lessons(command) => lessons::run(command, &home, printer).await,
         Command::Test(arguments) => test::run(&arguments.arguments, printer).await,
         Command::Ci => ci::run(printer).await,
         Command::Prepare(arguments) => prepare::run(&arguments, printer).await,

@@ -255,7 +255,7 @@ fn absolute(folder: &Path) -> Result<PathBuf> {
 }
 
 /// A project may be named by a folder; `.` means the one the operator is in.
-fn absolute_if_folder(name: &str) -> String {
+pub(super) fn absolute_if_folder(name: &str) -> String {
     let is_folder = name.starts_with('.') && Path::new(name).is_dir();
     match std::fs::canonicalize(name) {
         Ok(folder) if is_folder => folder.display().to_string(),

@@ -38,6 +38,8 @@ pub(super) struct Event {
 pub(super) enum Matcher {
     /// To any.
     Any,
+    /// To tools, by a regular expression over their names.
+    Tools(&'static str),
     Absent,
 }
 
@@ -179,6 +181,7 @@ impl HookEntries {
         match (self.format.nesting, event.matcher) {
             (Nesting::Flat, _) => handler,
             (Nesting::Groups, Matcher::Any) => json!({ "matcher": "*", "hooks": [handler] }),
+            (Nesting::Groups, Matcher::Tools(names)) => json!({ "matcher": names, "hooks": [handler] }),
             (Nesting::Groups, Matcher::Absent) => json!({ "hooks": [handler] }),
         }
     }

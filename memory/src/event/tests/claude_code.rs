@@ -12,7 +12,7 @@ fn read_payload(payload: &Value) -> Reading {
 fn kept(payload: &Value) -> EventKind {
     match read_payload(payload) {
         Reading::Kept(event) => event.kind,
-        Reading::Ignored { event, reason } => panic!("{event} was ignored: {reason}"),
+        reading => panic!("not kept: {reading:?}"),
     }
 }
 

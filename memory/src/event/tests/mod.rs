@@ -33,6 +33,10 @@ fn summary(reading: &Reading) -> String {
     let event = match reading {
         Reading::Kept(event) => event,
         Reading::Ignored { event, reason } => return format!("not kept, {event}: {reason}"),
+        Reading::AboutToRun(upcoming) => {
+            let Upcoming { agent, session, tool_name, tool_use_id, input, .. } = &**upcoming;
+            return format!("about to run, {agent} {session}: {tool_name} {tool_use_id:?} input={input}");
+        }
     };
     let mut line = format!("{} {} ", event.agent, event.session);
     let model = event.model.as_ref().map(|model| format!(" model={model}")).unwrap_or_default();

@@ -10,7 +10,7 @@ fn kept(named: Agent, event: &str, payload: &Value, event_id: u128) -> Event {
     let envelope = Envelope { event_id: Uuid::from_u128(event_id), ..envelope(named, event, payload.clone()) };
     match read(envelope) {
         Reading::Kept(event) => *event,
-        Reading::Ignored { reason, .. } => panic!("{payload} was ignored: {reason}"),
+        reading => panic!("{payload} was not kept: {reading:?}"),
     }
 }
 

@@ -145,7 +145,7 @@ fn parse(outgoing: &Outgoing) -> Result<Event> {
     let envelope = Envelope::parse(outgoing.envelope.as_bytes(), Some(Agent::ClaudeCode), Utc::now())?;
     match read(envelope) {
         Reading::Kept(event) => Ok(*event),
-        Reading::Ignored { event, reason } => anyhow::bail!("{event} would be ignored: {reason}"),
+        reading => anyhow::bail!("an event would not be kept: {reading:?}"),
     }
 }
 

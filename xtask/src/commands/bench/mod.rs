@@ -3,6 +3,7 @@
 
 mod backfill;
 mod chaos;
+mod gate;
 mod hook;
 mod ingest;
 mod locomo;
@@ -24,6 +25,7 @@ use crate::output::Printer;
 pub(super) async fn run(command: &BenchCommand, home: &Home, printer: &Printer) -> Result<()> {
     match command {
         BenchCommand::Hook(arguments) => hook::run(arguments, printer).await,
+        BenchCommand::Gate(arguments) => gate::run(arguments, printer).await,
         BenchCommand::Backfill(arguments) => backfill::run(arguments, printer).await,
         BenchCommand::BackfillWorker(arguments) => worker::run(arguments, home, printer).await,
         BenchCommand::Ingest(arguments) => ingest::run(arguments, printer).await,

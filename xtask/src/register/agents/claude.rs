@@ -26,12 +26,16 @@ pub(super) fn servers(around: &Surroundings) -> anyhow::Result<Location> {
     around.find(around.claude_config_dir.as_ref(), ".claude.json", ".claude.json")
 }
 
+/// What only reads is not held up.
+const RISKY_TOOLS: &str = "Bash|Edit|MultiEdit|Write|NotebookEdit|mcp__.*";
+
 pub(super) static HOOKS: HookFormat = HookFormat {
     agent: "claude-code",
     events: &[
         Event { name: "SessionStart", matcher: Matcher::Any },
         Event { name: "UserPromptSubmit", matcher: Matcher::Absent },
         Event { name: "UserPromptExpansion", matcher: Matcher::Absent },
+        Event { name: "PreToolUse", matcher: Matcher::Tools(RISKY_TOOLS) },
         Event { name: "PostToolUse", matcher: Matcher::Any },
         Event { name: "PostToolUseFailure", matcher: Matcher::Any },
         Event { name: "CwdChanged", matcher: Matcher::Absent },

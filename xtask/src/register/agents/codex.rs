@@ -48,6 +48,7 @@ static HOOKS: HookFormat = HookFormat {
     events: &[
         Event { name: "SessionStart", matcher: Matcher::Absent },
         Event { name: "UserPromptSubmit", matcher: Matcher::Absent },
+        Event { name: "PreToolUse", matcher: Matcher::Absent },
         Event { name: "PostToolUse", matcher: Matcher::Absent },
         Event { name: "SubagentStart", matcher: Matcher::Absent },
         Event { name: "SubagentStop", matcher: Matcher::Absent },

@@ -31,11 +31,15 @@ pub(super) fn settings(around: &Surroundings) -> anyhow::Result<Location> {
     around.find(around.gemini_cli_home.as_ref(), ".gemini/settings.json", ".gemini/settings.json")
 }
 
+/// What only reads is not held up.
+const RISKY_TOOLS: &str = "run_shell_command|replace|write_file|mcp_.*";
+
 static HOOKS: HookFormat = HookFormat {
     agent: "gemini-cli",
     events: &[
         Event { name: "SessionStart", matcher: Matcher::Absent },
         Event { name: "BeforeAgent", matcher: Matcher::Absent },
+        Event { name: "BeforeTool", matcher: Matcher::Tools(RISKY_TOOLS) },
         Event { name: "AfterTool", matcher: Matcher::Absent },
         Event { name: "AfterAgent", matcher: Matcher::Absent },
         Event { name: "SessionEnd", matcher: Matcher::Absent },

@@ -167,7 +167,7 @@ fn undoing_without_a_backup_takes_our_entries_only() {
 /// Of each file of [`foreign_files`] something that must outlive us.
 fn kept(agent: Agent) -> &'static [&'static str] {
     match agent {
-        Agent::Claude => &["// mine", "say done", "\"PreToolUse\": []", "{\"mcpServers\": {}}"],
+        Agent::Claude => &["// mine", "say done", "\"Notification\": []", "{\"mcpServers\": {}}"],
         Agent::Codex => &["say done", "# mine\nmodel   = \"gpt\"   # best\n", "args = [ \"docs\", ]", "# the end\n"],
         Agent::Gemini => &["// mine", "{\"matcher\": \"x\", \"hooks\": []}", "\"disabled\": [\"y\"]", "httpUrl"],
         Agent::Cursor => &["./audit.sh", "\"version\": 1", "\"url\""],

@@ -85,7 +85,7 @@ const SETTINGS: &str = r#"{
         "Stop": [
             { "hooks": [ {"type":"command","command":"say done"} ] },
         ],
-        "PreToolUse": [],
+        "Notification": [],
     },
     "permissions": {"allow": ["Bash(ls:*)",   "Read"]}
 }
@@ -111,7 +111,7 @@ fn writes_the_reference_registration_into_an_empty_place() {
     place.registration.hook_program = "agent-memory-hook".into();
     let report = place.registration.register().unwrap();
     assert_eq!(place.settings(), include_str!("../../../../hooks/hooks.json"), "hooks/hooks.json must be the same");
-    assert_eq!(outcomes(&report), [Outcome::Added; 14]);
+    assert_eq!(outcomes(&report), [Outcome::Added; 15]);
     let servers: serde_json::Value = serde_json::from_str(&place.servers()).unwrap();
     let expected = serde_json::json!({"mcpServers": {"agent-memory":
         {"type": "stdio", "command": "/opt/am/bin/agent-memory-mcp", "args": [], "env": {}}}});
@@ -125,7 +125,7 @@ fn registers_every_event_in_exec_form_with_a_time_limit() {
     let settings: serde_json::Value = serde_json::from_str(&place.settings()).unwrap();
     let events = settings["hooks"].as_object().unwrap();
     let names: Vec<_> = events.keys().map(String::as_str).collect();
-    let expected = "SessionStart UserPromptSubmit UserPromptExpansion PostToolUse PostToolUseFailure CwdChanged Stop \
+    let expected = "SessionStart UserPromptSubmit UserPromptExpansion PreToolUse PostToolUse PostToolUseFailure CwdChanged Stop \
         StopFailure SubagentStart SubagentStop PreCompact PostCompact SessionEnd";
     assert_eq!(names.join(" "), expected);
     for (event, groups) in events {
@@ -133,8 +133,12 @@ fn registers_every_event_in_exec_form_with_a_time_limit() {
             "args": ["claude-code", event], "timeout": 5});
         assert_eq!(groups[0]["hooks"], serde_json::json!([handler]), "{event}");
         let without = ["UserPromptSubmit", "UserPromptExpansion", "CwdChanged", "Stop", "StopFailure"];
-        let has_matcher = !without.contains(&event.as_str());
-        assert_eq!(groups[0].get("matcher").is_some_and(|matcher| matcher == "*"), has_matcher, "{event}");
+        let matcher = match event.as_str() {
+            // What only reads is not held up.
+            "PreToolUse" => Some("Bash|Edit|MultiEdit|Write|NotebookEdit|mcp__.*"),
+            event => (!without.contains(&event)).then_some("*"),
+        };
+        assert_eq!(groups[0].get("matcher").and_then(|matcher| matcher.as_str()), matcher, "{event}");
     }
 }
 
@@ -154,7 +158,7 @@ fn changes_nothing_the_second_time() {
     place.registration.register().unwrap();
     let before = place.everything();
     let report = place.registration.register().unwrap();
-    assert_eq!(outcomes(&report), [Outcome::AlreadyThere; 14]);
+    assert_eq!(outcomes(&report), [Outcome::AlreadyThere; 15]);
     assert!(!report.is_changed());
     assert_eq!(place.everything(), before);
 }
@@ -175,7 +179,7 @@ fn unregistering_brings_back_every_byte() {
         place.registration.register().unwrap();
         assert_ne!(place.everything(), before);
         let report = place.registration.unregister().unwrap();
-        assert_eq!(outcomes(&report), [Outcome::Removed; 14]);
+        assert_eq!(outcomes(&report), [Outcome::Removed; 15]);
         assert_eq!(place.everything(), before);
     }
 }
@@ -194,9 +198,9 @@ fn unregistering_brings_back_every_byte_after_a_move_too() {
     let before = place.everything();
     place.registration.register().unwrap();
     let report = place.moved().register().unwrap();
-    assert_eq!(outcomes(&report), [Outcome::Corrected; 14]);
-    assert_eq!(place.settings().matches("agent-memory-hook").count(), 13, "corrected, not doubled");
-    assert_eq!(place.settings().matches("/home/dev/new place/agent-memory-hook").count(), 13);
+    assert_eq!(outcomes(&report), [Outcome::Corrected; 15]);
+    assert_eq!(place.settings().matches("agent-memory-hook").count(), 14, "corrected, not doubled");
+    assert_eq!(place.settings().matches("/home/dev/new place/agent-memory-hook").count(), 14);
     place.registration.unregister().unwrap();
     assert_eq!(place.everything(), before);
 }
@@ -277,7 +281,7 @@ fn knows_what_is_registered() {
     let (hook, mcp) = (&place.registration.hook_program, &place.registration.mcp_program);
     let state = place.registration.state().unwrap();
     assert!(!state.is_registered() && !state.is_complete(hook, mcp));
-    assert_eq!(state.hooks.len(), 13);
+    assert_eq!(state.hooks.len(), 14);
 
     let mut place = place;
     let bin = place.folder.path().join("bin");

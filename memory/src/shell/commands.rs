@@ -1,19 +1,19 @@
 //! What a shell command is: the programs that it runs, the files that it writes, and the command without what is only about where it
-//! runs and how much of its output is shown. `shell` cuts it into words.
+//! runs and how much of its output is shown. `steps` cuts it into words.
 
 use serde_json::Value;
 
-use super::shell::{Step, steps};
+use super::steps::{Step, steps};
 
 /// Programs of which the next word says what they do.
-const WITH_SUBCOMMANDS: &str = "\
+pub(super) const WITH_SUBCOMMANDS: &str = "\
     apt apt-get aws az brew bun bundle cargo composer conda dart deno docker docker-compose dotnet flutter gcloud gh \
     git go gradle gradlew helm just kubectl make mix mvn nix npm npx php pip pnpm podman poetry rails rake rustup \
     systemctl terraform uv yarn";
 /// Subcommands that only lead to the word that says what is done.
 const LEADING: &str = "run exec compose xtask x tool";
 /// Programs of which the script says what they do.
-const INTERPRETERS: &str = "python node ruby perl bash sh zsh tsx";
+pub(super) const INTERPRETING: &str = "python node ruby perl bash sh zsh tsx";
 /// What runs another program.
 const WRAPPERS: &str = "sudo time nohup env command exec timeout nice stdbuf";
 /// What prepares or announces, and does nothing itself.
@@ -27,12 +27,12 @@ const LOOKING_WITH_GIT: [&str; 8] =
 /// What changes, moves or removes the files that it names.
 const EDITING: &str = "tee mv rm cp touch patch truncate install ln";
 
-fn is_in(words: &str, word: &str) -> bool {
+pub(super) fn is_in(words: &str, word: &str) -> bool {
     words.split(' ').any(|known| known == word)
 }
 
 /// The shell command that a call ran, if it ran one.
-pub(super) fn command_of(input: &Value) -> Option<String> {
+pub(crate) fn command_of(input: &Value) -> Option<String> {
     // An editor's `command` says what to do with the file that it names.
     if ["path", "file_path"].iter().any(|name| input.get(*name).is_some()) {
         return None;
@@ -52,7 +52,7 @@ pub(super) fn command_of(input: &Value) -> Option<String> {
 }
 
 /// The programs that do the work, each with the word that says what it does: `cargo test`, `python -m pytest`.
-pub(super) fn programs(command: &str) -> Vec<String> {
+pub(crate) fn programs(command: &str) -> Vec<String> {
     let steps = steps(command);
     let all: Vec<_> = steps.iter().filter_map(|step| Some((step, step.program()?))).collect();
     let working: Vec<_> =
@@ -65,18 +65,18 @@ pub(super) fn programs(command: &str) -> Vec<String> {
 }
 
 /// Whether two commands do the same work, however they are told to.
-pub(super) fn are_alike(one: &str, other: &str) -> bool {
+pub(crate) fn are_alike(one: &str, other: &str) -> bool {
     let others = programs(other);
     programs(one).iter().any(|program| others.contains(program))
 }
 
 /// Whether it changes nothing.
-pub(super) fn only_looks(command: &str) -> bool {
+pub(crate) fn only_looks(command: &str) -> bool {
     steps(command).iter().all(|step| step.edited().is_empty() && (step.prepares() || step.looks()))
 }
 
 /// The command without the folder that it is run in, without what only cuts its output, and on one line where it is one.
-pub(super) fn normalised(command: &str) -> String {
+pub(crate) fn normalised(command: &str) -> String {
     let steps = steps(command);
     let first = steps.iter().position(|step| step.name() != Some("cd")).unwrap_or_default();
     let last = steps.iter().rposition(|step| !(step.is_piped && step.looks() || step.name() == Some("echo")));
@@ -125,7 +125,7 @@ impl Step {
         let name = self.name()?;
         let mut program = name.to_owned();
         let mut rest = self.working_words()[1..].iter().map(String::as_str).peekable();
-        if is_in(INTERPRETERS, name) {
+        if is_in(INTERPRETING, name) {
             while let Some(word) = rest.next() {
                 if word == "-m" || !word.starts_with('-') {
                     let what = if word == "-m" { rest.next()? } else { word };
@@ -167,12 +167,12 @@ impl Step {
     }
 
     /// Whether it gives away what is in the files that it names, and changes none.
-    pub(super) fn only_reads(&self) -> bool {
+    pub(crate) fn only_reads(&self) -> bool {
         self.looks() || self.prepares()
     }
 
     /// The files that it changes, as it names them.
-    pub(super) fn edited(&self) -> Vec<&str> {
+    pub(crate) fn edited(&self) -> Vec<&str> {
         let named = || self.working_words().iter().skip(1).map(String::as_str).filter(|word| !word.starts_with('-'));
         let in_place = || {
             let short = |word: &&String| word.starts_with("-i") || word.starts_with("-p") && word.contains('i');

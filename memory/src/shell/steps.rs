@@ -3,15 +3,19 @@
 
 /// One program with its arguments.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Step {
-    pub(super) words: Vec<String>,
+pub(crate) struct Step {
+    pub(crate) words: Vec<String>,
     /// Files that its output goes to.
-    pub(super) redirected_to: Vec<String>,
+    pub(crate) redirected_to: Vec<String>,
     /// Whether it reads what the one before it wrote.
-    pub(super) is_piped: bool,
+    pub(crate) is_piped: bool,
+    /// Commands that are run for what they print: `$(date)`, `<(ls)`.
+    pub(crate) inner: Vec<String>,
+    /// What is fed to it by `<<`.
+    pub(crate) fed: Option<String>,
     /// Where it begins and ends in the command, in bytes.
-    pub(super) start: usize,
-    pub(super) end: usize,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
 }
 
 impl Step {
@@ -20,8 +24,9 @@ impl Step {
     }
 }
 
-/// The programs of a command in their order. Quotes hold words together; what is fed to a program by `<<` is none of its words.
-pub(super) fn steps(command: &str) -> Vec<Step> {
+/// The programs of a command in their order. Quotes hold words together; comments, and what is fed to a program by `<<`, are none of its
+/// words.
+pub(crate) fn steps(command: &str) -> Vec<Step> {
     let mut reader = Reader::default();
     let mut rest = command.char_indices().peekable();
     while let Some((at, c)) = rest.next() {
@@ -32,6 +37,13 @@ pub(super) fn steps(command: &str) -> Vec<Step> {
                     reader.push(at, escaped);
                 }
             }
+            (None | Some('"'), '$' | '`' | '<') if substitution(command, at, reader.quote).is_some() => {
+                let Some((inner, end)) = substitution(command, at, reader.quote) else { continue };
+                reader.push_all(at, &command[at..end]);
+                reader.step.inner.push(inner.to_owned());
+                while rest.next_if(|(at, _)| *at < end).is_some() {}
+            }
+            (None, '#') if reader.word.is_none() => while rest.next_if(|(_, next)| *next != '\n').is_some() {},
             (None, '\'' | '"') => {
                 reader.quote = Some(c);
                 reader.begin(at);
@@ -45,18 +57,30 @@ pub(super) fn steps(command: &str) -> Vec<Step> {
                     reader.is_redirecting = true;
                 }
             }
-            (None, '<') if command[at..].starts_with("<<") && !command[at..].starts_with("<<<") => {
+            (None, '<') if command[at..].starts_with("<<<") => {
+                reader.end_word();
+                reader.push_all(at, "<<<");
+                reader.end_word();
+                rest.next();
+                rest.next();
+            }
+            (None, '<') if command[at..].starts_with("<<") => {
                 reader.end_word();
                 rest.next();
                 reader.here_documents.push(terminator(&command[at + 2..]));
+                reader.fed_at = Some(reader.steps.len());
                 reader.is_terminator_next = true;
             }
             (None, '\n') => {
                 reader.end_step(at);
                 for terminator in std::mem::take(&mut reader.here_documents) {
-                    let end =
-                        end_of_here_document(command, rest.peek().map_or(command.len(), |(at, _)| *at), &terminator);
+                    let start = rest.peek().map_or(command.len(), |(at, _)| *at);
+                    let end = end_of_here_document(command, start, &terminator);
                     while rest.next_if(|(at, _)| *at < end).is_some() {}
+                    // Of several programs in one line it is the first that is fed, mostly the only one.
+                    if let Some(step) = reader.fed_step() {
+                        step.fed.get_or_insert_with(|| command[start..end].to_owned());
+                    }
                 }
             }
             (None, ';' | '|' | '&') => {
@@ -67,6 +91,7 @@ pub(super) fn steps(command: &str) -> Vec<Step> {
                 reader.end_step(at);
                 reader.step.is_piped = is_pipe;
             }
+            (None, ')') if reader.is_in_subshell() => reader.end_step(at),
             (None, '(' | ')' | '{' | '}' | '`') if reader.word.is_none() => {}
             (None, _) if c.is_whitespace() => reader.end_word(),
             (Some(_) | None, _) => reader.push(at, c),
@@ -74,6 +99,31 @@ pub(super) fn steps(command: &str) -> Vec<Step> {
     }
     reader.end_step(command.len());
     reader.steps
+}
+
+/// The command that is run at this place for what it prints, and where that ends: `$(…)`, `` `…` `` and, outside of quotes, `<(…)`.
+fn substitution(command: &str, at: usize, quote: Option<char>) -> Option<(&str, usize)> {
+    let rest = &command[at..];
+    if let Some(after) = rest.strip_prefix('`') {
+        let length = after.find('`')?;
+        return Some((&after[..length], at + length + 2));
+    }
+    let is_open = rest.starts_with("$(") || quote.is_none() && rest.starts_with("<(");
+    let mut depth = 0_usize;
+    let mut inner_quote = None;
+    for (place, c) in rest.char_indices().skip(1).take_while(|_| is_open) {
+        match (inner_quote, c) {
+            (Some(quote), _) if c == quote => inner_quote = None,
+            (None, '\'' | '"') => inner_quote = Some(c),
+            (None, '(') => depth += 1,
+            (None, ')') => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some((&rest[2..place], at + place + 1));
+        }
+    }
+    None
 }
 
 /// What stands after `<<`: the line that ends what is fed in.
@@ -103,6 +153,8 @@ struct Reader {
     is_redirecting: bool,
     is_terminator_next: bool,
     here_documents: Vec<String>,
+    /// Which step the next here-document is fed to.
+    fed_at: Option<usize>,
 }
 
 impl Reader {
@@ -116,6 +168,20 @@ impl Reader {
     fn push(&mut self, at: usize, c: char) {
         self.begin(at);
         self.word.get_or_insert_default().push(c);
+    }
+
+    /// Whether a `)` ends commands, and is no part of a word such as `a(b)`.
+    fn is_in_subshell(&self) -> bool {
+        self.word.as_ref().is_some_and(|word| !word.contains('('))
+    }
+
+    fn push_all(&mut self, at: usize, text: &str) {
+        self.begin(at);
+        self.word.get_or_insert_default().push_str(text);
+    }
+
+    fn fed_step(&mut self) -> Option<&mut Step> {
+        self.fed_at.and_then(|at| self.steps.get_mut(at))
     }
 
     fn end_word(&mut self) {

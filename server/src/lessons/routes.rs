@@ -1,0 +1,106 @@
+//! Lessons over plain HTTP: the MCP tools' arguments as a JSON body, their replies as the answer, and which lesson a call would fire.
+
+use axum::extract::State;
+use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use mcp::{Question, Tools};
+use memory::lessons::{Action, Found};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::App;
+use crate::error::ApiError;
+use crate::observations::{ask, query, whole};
+
+pub(crate) fn routes(tools: Tools) -> Router<App> {
+    let over_tools = Router::new()
+        .route("/api/lessons", get(list).post(create))
+        .route("/api/lessons/search", post(search))
+        .route("/api/lessons/propose", post(propose))
+        .with_state(tools);
+    Router::new().route("/api/lessons/match", post(matching)).merge(over_tools)
+}
+
+/// What a search of lessons takes, behind the question mark; without a `query`, the newest.
+async fn list(
+    State(tools): State<Tools>,
+    arguments: Result<axum::extract::Query<Map<String, Value>>, QueryRejection>,
+) -> Result<Json<Value>, ApiError> {
+    ask(&tools, Question::SearchLessons, query(arguments)?).await
+}
+
+async fn create(
+    State(tools): State<Tools>,
+    arguments: Result<Json<Map<String, Value>>, JsonRejection>,
+) -> Result<(StatusCode, Json<Value>), ApiError> {
+    Ok((StatusCode::CREATED, ask(&tools, Question::CreateLesson, whole(arguments)?).await?))
+}
+
+async fn search(
+    State(tools): State<Tools>,
+    arguments: Result<Json<Map<String, Value>>, JsonRejection>,
+) -> Result<Json<Value>, ApiError> {
+    ask(&tools, Question::SearchLessons, whole(arguments)?).await
+}
+
+async fn propose(
+    State(tools): State<Tools>,
+    arguments: Result<Json<Map<String, Value>>, JsonRejection>,
+) -> Result<Json<Value>, ApiError> {
+    ask(&tools, Question::ProposeLessons, whole(arguments)?).await
+}
+
+/// A call as its agent would name it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Call {
+    tool_name: String,
+    tool_input: Value,
+}
+
+#[derive(Serialize)]
+struct Matching {
+    /// The call as patterns see it.
+    commands: Vec<String>,
+    paths: Vec<String>,
+    /// The lessons that it fires, the one that would be said first; those of other projects too.
+    lessons: Vec<MatchedLesson>,
+}
+
+#[derive(Serialize)]
+struct MatchedLesson {
+    id: i64,
+    title: String,
+    severity: &'static str,
+    project: Option<String>,
+    /// In what the pattern was found.
+    field: Option<&'static str>,
+    text: Option<String>,
+}
+
+async fn matching(State(app): State<App>, call: Result<Json<Call>, JsonRejection>) -> Result<Json<Matching>, ApiError> {
+    let Json(call) = call.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
+    let action = Action::of(&call.tool_name, &call.tool_input, None);
+    let set = app.gate.held().current();
+    let lessons = set.matching(&action).into_iter().map(|found| {
+        let (field, text) = match found.found {
+            Found::Pattern { field, text } => (Some(field.as_str()), Some(text.to_owned())),
+            Found::Meaning { .. } => (None, None),
+        };
+        let lesson = found.lesson;
+        MatchedLesson {
+            id: lesson.id.0,
+            title: lesson.title.clone(),
+            severity: lesson.severity.as_str(),
+            project: lesson.project_name.clone(),
+            field,
+            text,
+        }
+    });
+    let lessons = lessons.collect();
+    let mut commands = action.spelt;
+    commands.dedup();
+    Ok(Json(Matching { commands, paths: action.paths, lessons }))
+}
