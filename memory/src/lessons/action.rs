@@ -65,8 +65,9 @@ pub struct Action {
     pub key: String,
 }
 
-/// Of one text so much is looked at.
+/// Of one text that is written so much is looked at, and of a command so much.
 const MAX_CONTENT_BYTES: usize = 64 * 1024;
+const MAX_COMMAND_BYTES: usize = 16 * 1024;
 /// So much of an action is shown.
 const MAX_SUMMARY_CHARS: usize = 300;
 
@@ -86,7 +87,8 @@ impl Action {
         let patch = patch_of(input);
         match action.tool {
             Tool::Bash => {
-                let lines = shell::command_of(input).map(|command| shell::lines(&command)).unwrap_or_default();
+                let command = shell::command_of(input).unwrap_or_default();
+                let lines = shell::lines(&command[..command.floor_char_boundary(MAX_COMMAND_BYTES)]);
                 for Line { written, spelt } in lines {
                     action.commands.push(written);
                     action.spelt.push(spelt);

@@ -9,7 +9,7 @@ pub(super) struct Flag {
 }
 
 /// By program, with its subcommand where the flags are that one's: `f:force` is a flag, `m=message` one with a value.
-const KNOWN: [(&str, &str); 38] = [
+const KNOWN: [(&str, &str); 37] = [
     ("rm", "r:recursive R:recursive f:force i:interactive d:dir v:verbose"),
     ("cp", "r:recursive R:recursive a:archive f:force n:no-clobber v:verbose"),
     ("mv", "f:force n:no-clobber v:verbose"),
@@ -50,19 +50,15 @@ const KNOWN: [(&str, &str); 38] = [
     ("cargo publish", "p=package"),
     ("cargo test", "p=package r:release"),
     ("psql", "c=command f=file d=dbname h=host U=username"),
-    ("terraform destroy", ""),
 ];
 
 /// Other names of subcommands.
-const SUBCOMMANDS: [(&str, &str, &str); 9] = [
+const SUBCOMMANDS: [(&str, &str, &str); 6] = [
     ("npm", "i", "install"),
     ("npm", "add", "install"),
     ("npm", "un", "uninstall"),
     ("npm", "remove", "uninstall"),
     ("pnpm", "i", "install"),
-    ("docker", "container rm", "rm"),
-    ("docker", "image rm", "rmi"),
-    ("docker-compose", "down", "down"),
     ("cargo", "t", "test"),
 ];
 

@@ -83,7 +83,9 @@ fn collect(command: &str, depth: usize, lines: &mut Vec<Line>) {
     }
 }
 
+/// What runs the commands that it is given.
 const SHELLS: &str = "sh bash zsh dash ksh fish";
+
 /// Words that are cut already, as a command that is cut into the same.
 fn quoted(words: &[String]) -> String {
     let quoted = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''")));
@@ -176,7 +178,6 @@ fn spell<'a>(program: &str, letters: &str, rest: &mut impl Iterator<Item = &'a S
             spelt.push(format!("--{}={value}", flag.long));
             break;
         }
-        // `-D` of `git branch` is two flags.
         spelt.push(format!("--{}", flag.long));
     }
     flags.extend(spelt);

@@ -103,15 +103,17 @@ pub(crate) fn steps(command: &str) -> Vec<Step> {
 
 /// The command that is run at this place for what it prints, and where that ends: `$(…)`, `` `…` `` and, outside of quotes, `<(…)`.
 fn substitution(command: &str, at: usize, quote: Option<char>) -> Option<(&str, usize)> {
+    /// One that is longer is taken for words: looking for the end of each of many that never end would take long.
+    const MAX_CHARS: usize = 4_096;
     let rest = &command[at..];
     if let Some(after) = rest.strip_prefix('`') {
-        let length = after.find('`')?;
+        let length = after.char_indices().take(MAX_CHARS).find(|(_, c)| *c == '`')?.0;
         return Some((&after[..length], at + length + 2));
     }
     let is_open = rest.starts_with("$(") || quote.is_none() && rest.starts_with("<(");
     let mut depth = 0_usize;
     let mut inner_quote = None;
-    for (place, c) in rest.char_indices().skip(1).take_while(|_| is_open) {
+    for (place, c) in rest.char_indices().skip(1).take(MAX_CHARS).take_while(|_| is_open) {
         match (inner_quote, c) {
             (Some(quote), _) if c == quote => inner_quote = None,
             (None, '\'' | '"') => inner_quote = Some(c),
@@ -210,5 +212,20 @@ impl Reader {
             step.end = at;
             self.steps.push(step);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_never_ends_takes_no_time_and_loses_nothing() {
+        let started = std::time::Instant::now();
+        let command = format!("echo {}", "$(".repeat(8_000));
+        assert_eq!(steps(&command).len(), 1);
+        assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
+        assert_eq!(steps("echo `date").len(), 1);
+        assert_eq!(steps("echo $(ls \"a)\" (b)) c")[0].inner, ["ls \"a)\" (b)"]);
     }
 }

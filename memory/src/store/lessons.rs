@@ -53,11 +53,11 @@ impl LessonNews {
         Self { listener: listen.await.ok() }
     }
 
-    /// Returns when something has changed; `false` when that can no longer be heard. Without a connection it waits for ever.
+    /// Returns when something has changed; `false` where that cannot be heard, or no longer.
     pub async fn changed(&mut self) -> bool {
         match &mut self.listener {
             Some(listener) => listener.recv().await.is_ok(),
-            None => std::future::pending().await,
+            None => false,
         }
     }
 }

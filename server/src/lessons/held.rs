@@ -9,6 +9,8 @@ use memory::store::{self, Db, LessonError, LessonFilter, LessonNews};
 use tokio_util::sync::CancellationToken;
 
 const INTERVAL: Duration = Duration::from_mins(1);
+/// A database that is away is not asked all the time.
+const RECONNECT: Duration = Duration::from_secs(2);
 
 /// Cheap to clone; clones share what is known.
 #[derive(Clone, Default)]
@@ -38,7 +40,7 @@ impl Held {
                     Some(Ok(true) | Err(_)) => {}
                 }
             }
-            if shutdown.run_until_cancelled(tokio::time::sleep(Duration::from_secs(1))).await.is_none() {
+            if shutdown.run_until_cancelled(tokio::time::sleep(RECONNECT)).await.is_none() {
                 return;
             }
         }
