@@ -26,7 +26,7 @@ pub(crate) struct CreateLessonArguments {
     trigger_tool: Option<String>,
     /// A regular expression. For a shell it is matched from a program's name on, with long flags: `git push .*--force( |$)`.
     trigger_pattern: Option<String>,
-    /// In what it is looked for: `command`, `path`, `content` or `input`; commands, paths and inputs if left out.
+    /// In what it is looked for: `command`, `path`, `content` or `input`; if left out, commands and paths, and the input where the tool is neither shell nor editor.
     trigger_field: Option<String>,
     /// Instead of a pattern, or beside it: a text that a call may be near to in meaning.
     trigger_meaning: Option<String>,

@@ -88,6 +88,7 @@ impl LessonsReply {
 
 impl LessonReply {
     fn of(lesson: Lesson) -> Self {
+        let stops = lesson.stops();
         let (tool, pattern, meaning) = match lesson.trigger {
             Some(trigger) => (trigger.tool, trigger.pattern, trigger.meaning),
             None => (None, None, None),
@@ -100,7 +101,7 @@ impl LessonReply {
             severity: Severity::as_str(lesson.severity),
             status: Status::as_str(lesson.status),
             author: Author::as_str(lesson.author),
-            stops: lesson.may_stop && lesson.severity != Severity::Info && lesson.status == Status::Active,
+            stops,
             project: lesson.project_name,
             trigger_tool: tool,
             trigger_pattern: pattern,

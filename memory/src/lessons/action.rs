@@ -85,13 +85,15 @@ impl Action {
             key: String::new(),
         };
         let patch = patch_of(input);
+        let mut given = Vec::new();
         match action.tool {
             Tool::Bash => {
                 let command = shell::command_of(input).unwrap_or_default();
                 let lines = shell::lines(&command[..command.floor_char_boundary(MAX_COMMAND_BYTES)]);
-                for Line { written, spelt } in lines {
+                for Line { written, spelt, given: with } in lines {
                     action.commands.push(written);
                     action.spelt.push(spelt);
+                    given.push(with);
                 }
                 if let Some(patch) = patch {
                     action.read_patch(patch);
@@ -106,7 +108,7 @@ impl Action {
             Tool::Other(_) => action.input = Some(capped(&input.to_string()).to_owned()),
         }
         // By the paths as they were named: whoever asks later may know another root.
-        action.key = action.key();
+        action.key = action.key(&given);
         action.paths.iter_mut().for_each(|path| *path = relative(path, root));
         action
     }
@@ -168,7 +170,7 @@ impl Action {
         }
     }
 
-    fn key(&self) -> String {
+    fn key(&self, given: &[String]) -> String {
         let mut hash = Sha256::new();
         let mut add = |kind: &str, text: &str| {
             hash.update(kind);
@@ -176,7 +178,10 @@ impl Action {
             hash.update(text);
         };
         add("tool", self.tool.as_str());
-        self.spelt.iter().for_each(|line| add("command", line));
+        for (line, given) in self.spelt.iter().zip(given) {
+            add("command", line);
+            add("given", given);
+        }
         self.paths.iter().for_each(|path| add("path", path));
         self.contents.iter().for_each(|text| add("content", text));
         self.input.iter().for_each(|input| add("input", input));
@@ -214,6 +219,8 @@ mod tests {
     fn the_same_action_has_the_same_key_however_it_is_spelt() {
         assert_eq!(command("git push -f").key, command("/usr/bin/git  push --force # again").key);
         assert_ne!(command("git push -f").key, command("git push --force-with-lease").key);
+        assert_ne!(command("P=dev terraform destroy").key, command("P=prod terraform destroy").key);
+        assert_ne!(command("git checkout x").key, command("git checkout -- x").key);
         assert_eq!(command("git push -f").summary(), "git push -f");
     }
 

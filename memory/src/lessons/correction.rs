@@ -1,7 +1,7 @@
 //! Whether a prompt corrects what was just done: "no, don't …", in the languages that people type to agents. Only its beginning counts: what
 //! stands in the middle of a prompt is mostly about something else.
 
-/// How corrections begin, in lower case and without accents. `…` stands for up to three words.
+/// How corrections begin, in lower case and without accents.
 const BEGINNINGS: [&str; 68] = [
     // English
     "no, don't",

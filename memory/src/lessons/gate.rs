@@ -38,8 +38,12 @@ pub fn speak(lesson: &Lesson, action: &Action) -> Speech {
         Severity::Critical | Severity::Warning if lesson.may_stop => Decision::Stopped,
         _ => Decision::Informed,
     };
-    let is_of_each_action = lesson.severity == Severity::Critical && decision != Decision::Informed;
-    let once_key = if is_of_each_action { action.key.clone() } else { String::new() };
+    let once_key = match (decision, lesson.severity) {
+        (Decision::Informed, _) => String::new(),
+        (_, Severity::Critical) => action.key.clone(),
+        // Not that of having informed: a person may let it stop calls while a session runs.
+        _ => "stopped".to_owned(),
+    };
     Speech { decision, once_key, text: text(lesson, decision) }
 }
 
@@ -83,7 +87,8 @@ mod tests {
         let lesson = Lesson { may_stop, asks_person, ..lesson(7, severity, "git push") };
         let speech = speak(&lesson, &action);
         assert_eq!(speech.decision, expected);
-        assert_eq!(speech.once_key, if of_each_action { action.key } else { String::new() });
+        let once = if expected == Decision::Informed { "" } else { "stopped" };
+        assert_eq!(speech.once_key, if of_each_action { &action.key } else { once });
         assert!(speech.text.contains("Lesson 7") && speech.text.contains("2026-05-01"), "{}", speech.text);
         assert_eq!(speech.text.contains("repeat the call"), expected == Decision::Stopped);
     }

@@ -143,11 +143,12 @@ impl Ready {
     }
 }
 
-/// The most severe first, of these what a project has of its own, then the longer pattern, then the nearer meaning, then the older.
+/// What may stop the call first: what only tells must not stand before it. Then the most severe, of these what a project has of its own,
+/// then the longer pattern, then the nearer meaning, then the older.
 fn sort(matches: &mut [Match<'_>]) {
     let rank = |found: &Match<'_>| {
         let length = found.lesson.trigger.as_ref().and_then(|trigger| trigger.pattern.as_ref()).map_or(0, String::len);
-        (found.lesson.severity, found.lesson.project.is_some(), length)
+        (found.lesson.stops(), found.lesson.severity, found.lesson.project.is_some(), length)
     };
     let near = |found: &Match<'_>| match found.found {
         Found::Meaning { similarity } => similarity,

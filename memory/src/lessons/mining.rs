@@ -155,7 +155,13 @@ fn worked_after<'a, 'b>(calls: &'a [Read<'b>], at: usize) -> Option<&'a Read<'b>
 fn corrections(calls: &[Read<'_>], prompts: &[MinedPrompt], known: &LessonSet) -> Vec<Proposal> {
     let mut proposals = Vec::new();
     for prompt in prompts.iter().filter(|prompt| is_correction(&prompt.text)) {
-        let before = calls.iter().filter(|read| read.call.session == prompt.session && read.call.at <= prompt.at);
+        // What was done before the last prompt, that prompt has taken.
+        let of_session = prompts.iter().filter(|other| other.session == prompt.session && other.at < prompt.at);
+        let since = of_session.map(|other| other.at).max();
+        let before = calls.iter().filter(|read| {
+            let at = read.call.at;
+            read.call.session == prompt.session && at <= prompt.at && since.is_none_or(|since| at >= since)
+        });
         let Some(read) = before.max_by_key(|read| (read.call.at, read.call.id)) else { continue };
         if !known.matching(&read.action).is_empty() {
             continue;

@@ -129,6 +129,13 @@ pub struct Lesson {
     pub updated_at: DateTime<Utc>,
 }
 
+impl Lesson {
+    /// Whether it stops calls, instead of only informing.
+    pub fn stops(&self) -> bool {
+        self.may_stop && self.severity != Severity::Info && self.status == Status::Active
+    }
+}
+
 /// A lesson to be kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewLesson {

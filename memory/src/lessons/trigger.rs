@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::action::{Action, Tool};
 use super::names;
+use crate::redact;
 
 /// A pattern as long as this is not understood by who reads the lesson.
 pub const MAX_PATTERN_CHARS: usize = 500;
@@ -60,6 +61,10 @@ pub enum TriggerError {
     TooLarge(String),
     #[error("the pattern `{pattern}` also matches `{example}`: it would fire on nearly every call")]
     MatchesEverything { pattern: String, example: &'static str },
+    #[error(
+        "the trigger holds what looks like a secret: calls are compared after secrets were taken out, so it would never fire"
+    )]
+    Secret,
     #[error("`{0}` is no threshold: give a number from 0.3 to 1")]
     Threshold(f64),
 }
@@ -84,8 +89,11 @@ impl Trigger {
         if pattern.is_none() && meaning.is_none() {
             return Err(TriggerError::Nothing);
         }
+        if [&tool, &pattern, &meaning].into_iter().flatten().any(|text| redact::clean(text) != text.as_str()) {
+            return Err(TriggerError::Secret);
+        }
         if let Some(pattern) = &pattern {
-            check(pattern, self.field)?;
+            check(pattern, self.field, names_another_tool(tool.as_deref()))?;
         }
         if let Some(length) = meaning.as_ref().map(|text| text.chars().count()).filter(|n| *n > MAX_MEANING_CHARS) {
             return Err(TriggerError::MeaningTooLong(length));
@@ -109,12 +117,18 @@ impl Trigger {
 
     /// In which of an action's texts its pattern is looked for.
     pub(super) fn texts<'a>(&'a self, action: &'a Action) -> impl Iterator<Item = (Field, &'a str)> {
-        let is_named = self.tool.as_ref().is_some_and(|tool| matches!(Tool::named(tool), Tool::Other(_)));
-        texts(action).filter(move |(of, _)| match self.field {
-            Some(field) => field == *of,
-            None => matches!(of, Field::Command | Field::Path) || is_named && *of == Field::Input,
-        })
+        let reads_input = names_another_tool(self.tool.as_deref());
+        texts(action).filter(move |(of, _)| is_looked_in(*of, self.field, reads_input))
     }
+}
+
+/// Whether it is a tool that is neither a shell nor an editor: its input says what it does.
+fn names_another_tool(tool: Option<&str>) -> bool {
+    tool.is_some_and(|tool| matches!(Tool::named(tool), Tool::Other(_)))
+}
+
+fn is_looked_in(of: Field, field: Option<Field>, reads_input: bool) -> bool {
+    field.map_or(matches!(of, Field::Command | Field::Path) || reads_input && of == Field::Input, |field| field == of)
 }
 
 /// Everything that a pattern may be looked for in.
@@ -162,7 +176,7 @@ fn compile(pattern: &str) -> Result<Regex, TriggerError> {
     })
 }
 
-fn check(pattern: &str, field: Option<Field>) -> Result<(), TriggerError> {
+fn check(pattern: &str, field: Option<Field>, reads_input: bool) -> Result<(), TriggerError> {
     let length = pattern.chars().count();
     if length > MAX_PATTERN_CHARS {
         return Err(TriggerError::TooLong(length));
@@ -171,8 +185,7 @@ fn check(pattern: &str, field: Option<Field>) -> Result<(), TriggerError> {
     compile(pattern)?;
     let compiled = Pattern::compile(pattern)?;
     for (of, everyday) in EVERYDAY {
-        let is_looked_for = field.map_or(matches!(of, Field::Command | Field::Path), |field| field == of);
-        if is_looked_for && everyday.iter().all(|text| compiled.is_in(of, text)) {
+        if is_looked_in(of, field, reads_input) && everyday.iter().all(|text| compiled.is_in(of, text)) {
             return Err(TriggerError::MatchesEverything { pattern: pattern.to_owned(), example: everyday[0] });
         }
     }
@@ -207,6 +220,12 @@ mod tests {
         assert!(matches!(trigger(&"x".repeat(501)), Err(TriggerError::TooLong(501))));
         assert!(trigger("(a+)+$").is_ok(), "takes linear time here");
         assert!(trigger("git push .*--force( |$)").is_ok());
+    }
+
+    #[test]
+    fn refuses_a_trigger_that_holds_a_secret() {
+        let key = format!("AKIA{}", "QWERTYUIOPASDFGH");
+        assert!(matches!(trigger(&format!("aws configure set {key}")), Err(TriggerError::Secret)));
     }
 
     #[test]

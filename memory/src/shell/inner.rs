@@ -23,13 +23,15 @@ pub(super) fn remote(words: &[String]) -> String {
 
 /// What `find` runs for what it finds.
 pub(super) fn executed(words: &[String]) -> Vec<&[String]> {
-    let starts = words.iter().enumerate().filter(|(_, word)| ["-exec", "-execdir", "-ok"].contains(&word.as_str()));
-    let runs = starts.map(|(at, _)| {
+    let mut runs = Vec::new();
+    let mut words = words;
+    while let Some(at) = words.iter().position(|word| ["-exec", "-execdir", "-ok"].contains(&word.as_str())) {
         let run = &words[at + 1..];
         let end = run.iter().position(|word| [";", "+"].contains(&word.as_str())).unwrap_or(run.len());
-        &run[..end]
-    });
-    runs.collect()
+        runs.push(&run[..end]);
+        words = &run[end..];
+    }
+    runs
 }
 
 /// What a package manager runs in its surroundings: `bundle exec rails`.

@@ -26,10 +26,14 @@ impl Named {
         names.extend(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
 
+    /// The words with what they stand for, as far as a person would read.
     pub(super) fn replaced(&self, words: &[String]) -> Vec<String> {
         let split = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let mut replaced = Vec::with_capacity(words.len());
         for (at, word) in words.iter().enumerate() {
+            if replaced.len() > MAX_WORDS {
+                break;
+            }
             let variable = || {
                 let name = word.strip_prefix('$')?;
                 let name = name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or(name);
@@ -43,6 +47,9 @@ impl Named {
         replaced
     }
 }
+
+/// A text of many words, used many times, would be longer than any command.
+const MAX_WORDS: usize = 2_000;
 
 /// What stands before a program and is not what is run.
 const KEYWORDS: &str = "do then else elif if while until ! { ( time";

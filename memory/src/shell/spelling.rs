@@ -5,7 +5,7 @@
 use super::commands::{INTERPRETING, WITH_SUBCOMMANDS, is_in};
 use super::flags;
 use super::inner::{executed, handed_on, in_container, remote, script};
-use super::running::{Named, name_of, running};
+use super::running::{Named, is_assignment, name_of, running};
 use super::steps::steps;
 
 /// A program that a command runs.
@@ -15,6 +15,8 @@ pub(crate) struct Line {
     pub(crate) written: String,
     /// The same with the long names of its flags, in the order of the alphabet and before its other arguments.
     pub(crate) spelt: String,
+    /// What it is given beside that and no pattern sees: the variables that were set before it, and whether `--` ends its flags.
+    pub(crate) given: String,
 }
 
 /// Commands within commands are looked into so deep.
@@ -36,13 +38,22 @@ fn collect(command: &str, depth: usize, lines: &mut Vec<Line>) {
     }
     let mut printed: Option<String> = None;
     let mut named = Named::default();
+    let mut given = String::new();
     for step in steps(command) {
+        if lines.len() > MAX_LINES {
+            return;
+        }
         for inner in &step.inner {
             collect(inner, depth + 1, lines);
         }
         let words = named.replaced(&step.words);
         named.learn(&words);
-        let words = running(&words);
+        let all = words;
+        let words = running(&all);
+        for word in all[..all.len() - words.len()].iter().filter(|word| is_assignment(word)) {
+            given.push_str(word);
+            given.push(' ');
+        }
         let name = words.first().map(|word| name_of(word)).unwrap_or_default();
         let rest = words.get(1..).unwrap_or_default();
         if is_in(SHELLS, name) {
@@ -74,11 +85,12 @@ fn collect(command: &str, depth: usize, lines: &mut Vec<Line>) {
         }
         printed = ["echo", "printf"].contains(&name).then(|| rest.join(" "));
         if let Some(line) = line(words) {
-            lines.push(line);
+            let end = if rest.iter().any(|word| word == "--") { "--" } else { "" };
+            lines.push(Line { given: format!("{given}{end}"), ..line });
         }
         lines.extend(step.redirected_to.iter().filter(|path| !path.starts_with("/dev/")).map(|path| {
             let line = format!("> {path}");
-            Line { written: line.clone(), spelt: line }
+            Line { written: line.clone(), spelt: line, given: String::new() }
         }));
     }
 }
@@ -147,7 +159,7 @@ fn line(words: &[String]) -> Option<Line> {
     flags.sort();
     flags.dedup();
     let words = std::iter::once(program.as_str()).chain(flags.iter().map(String::as_str)).chain(others);
-    Some(Line { written, spelt: words.collect::<Vec<_>>().join(" ") })
+    Some(Line { written, spelt: words.collect::<Vec<_>>().join(" "), given: String::new() })
 }
 
 /// Subcommands that lead to one that says what is done.

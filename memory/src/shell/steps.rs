@@ -27,6 +27,9 @@ impl Step {
 /// The programs of a command in their order. Quotes hold words together; comments, and what is fed to a program by `<<`, are none of its
 /// words.
 pub(crate) fn steps(command: &str) -> Vec<Step> {
+    /// What is longer is a file that is written or a program that is fed.
+    const MAX_BYTES: usize = 64 * 1024;
+    let command = &command[..command.floor_char_boundary(MAX_BYTES)];
     let mut reader = Reader::default();
     let mut rest = command.char_indices().peekable();
     while let Some((at, c)) = rest.next() {
@@ -131,7 +134,7 @@ fn substitution(command: &str, at: usize, quote: Option<char>) -> Option<(&str, 
 /// What stands after `<<`: the line that ends what is fed in.
 fn terminator(after: &str) -> String {
     let word = after.trim_start_matches('-').trim_start();
-    let end = word.find(|c: char| c.is_whitespace() || ";|&>".contains(c)).unwrap_or(word.len());
+    let end = word.find(|c: char| c.is_whitespace() || ";|&<>".contains(c)).unwrap_or(word.len());
     word[..end].trim_matches(['\'', '"', '\\']).to_owned()
 }
 

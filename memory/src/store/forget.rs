@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use sqlx::PgConnection;
 
-use super::{Db, StoreError, documents, outputs};
+use super::{Db, StoreError, documents, lesson_events, outputs};
 use crate::ids::{DocumentId, DocumentKind};
 
 /// What the audit log calls it.
@@ -58,6 +58,7 @@ pub async fn forget(db: &Db, ids: &[DocumentId], actor: &str) -> Result<Vec<Docu
         tx.commit().await?;
         gone.extend(ids);
     }
+    lesson_events::forget(db, &gone).await?;
     let notes: Vec<_> = ids.into_iter().filter(|id| id.kind == DocumentKind::Note).collect();
     if !notes.is_empty() {
         let mut tx = db.begin().await?;

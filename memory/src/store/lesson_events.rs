@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{Db, StoreError};
 use crate::event::Upcoming;
-use crate::ids::{LessonId, ProjectId, SessionId};
+use crate::ids::{DocumentId, LessonId, ProjectId, SessionId};
 use crate::lessons::{Action, Fired, LaterCall, Lesson, Settled, Speech};
 use crate::project::ProjectPolicy;
 
@@ -35,8 +35,25 @@ pub async fn whereabouts(db: &Db, upcoming: &Upcoming, policy: &ProjectPolicy) -
     Ok(Whereabouts { session: row.session, project: row.project })
 }
 
-/// Records that a lesson fires, unless it has said the same in this session: then the call is let pass, and if it is the very one that was
-/// stopped, that it was repeated. Returns whether the lesson is to be said now.
+/// Less than the server waits for the database before it lets a call go ahead.
+const PATIENCE: &str = "120ms";
+
+/// What a lesson has to do with a call that fires it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Firing {
+    /// It is to be said now.
+    Now,
+    /// It stopped this very call before: the agent is sure.
+    Repeated,
+    /// It was said in this session, about another call.
+    Said,
+}
+
+/// Records that a lesson fires, unless it has said the same in this session; where it stopped this very call, that it was repeated. Calls
+/// that an agent makes at once were all made before it could read what the first one got.
+///
+/// # Errors
+/// Also where the database takes longer than a hook waits: then nothing is recorded, for nothing is said.
 pub async fn fire(
     db: &Db,
     upcoming: &Upcoming,
@@ -44,9 +61,17 @@ pub async fn fire(
     lesson: &Lesson,
     action: &Action,
     speech: &Speech,
-) -> Result<bool, StoreError> {
-    let is_first = sqlx::query_scalar!(
-        r#"with fired as (
+) -> Result<Firing, StoreError> {
+    let mut tx = db.begin().await?;
+    sqlx::query_scalar!("select set_config('statement_timeout', $1, true)", PATIENCE).fetch_one(&mut *tx).await?;
+    let found = sqlx::query!(
+        r#"with earlier as (
+               select id, action_key = $8 and decision = 'stopped' and tool_use_id is distinct from $5 as is_repeated,
+                      decision = 'stopped' and tool_use_id is distinct from $5
+                          and $10 - occurred_at between interval '0' and interval '150 milliseconds' as is_just_now
+               from mem_lesson_events
+               where lesson_id = $1 and agent = $3 and session = $4 and once_key = $9 and outcome = 'fired'
+           ), fired as (
                insert into mem_lesson_events (lesson_id, session_id, agent, session, tool_use_id, outcome, decision, action, action_key,
                                               once_key, occurred_at)
                values ($1, $2, $3, $4, $5, 'fired', $6, $7, $8, $9, $10)
@@ -55,14 +80,12 @@ pub async fn fire(
            ), repeated as (
                insert into mem_lesson_events (lesson_id, session_id, agent, session, tool_use_id, outcome, action, action_key, fired_id,
                                               retry, occurred_at)
-               select $1, $2, $3, $4, $5, 'overridden', $7, $8, earlier.id, 'same', $10
-               from mem_lesson_events earlier
-               where not exists (select from fired) and earlier.lesson_id = $1 and earlier.agent = $3 and earlier.session = $4
-                 and earlier.once_key = $9 and earlier.outcome = 'fired' and earlier.decision <> 'informed'
-                 and earlier.action_key = $8 and earlier.tool_use_id is distinct from $5
+               select $1, $2, $3, $4, $5, 'overridden', $7, $8, id, 'same', $10
+               from earlier where is_repeated and not is_just_now
                on conflict (fired_id, outcome) where fired_id is not null do nothing
            )
-           select exists (select from fired) as "is_first!""#,
+           select exists (select from fired) or exists (select from earlier where is_just_now) as "is_now!",
+                  exists (select from earlier where is_repeated) as "is_repeated!""#,
         lesson.id.0,
         session as Option<SessionId>,
         upcoming.agent.as_str(),
@@ -74,9 +97,14 @@ pub async fn fire(
         speech.once_key,
         upcoming.occurred_at,
     )
-    .fetch_one(db)
+    .fetch_one(&mut *tx)
     .await?;
-    Ok(is_first)
+    tx.commit().await?;
+    Ok(match (found.is_now, found.is_repeated) {
+        (true, _) => Firing::Now,
+        (false, true) => Firing::Repeated,
+        (false, false) => Firing::Said,
+    })
 }
 
 /// The lessons that an agent is told at a session's start because nobody can stop its calls: those that would, at most `limit`, the most
@@ -110,7 +138,7 @@ pub(crate) async fn unsettled(db: &Db, agent: &str, session: &str) -> Result<Vec
     let fired = sqlx::query!(
         r#"select event.id, coalesce(event.action, '') as "action!", coalesce(event.action_key, '') as "action_key!", event.occurred_at
            from mem_lesson_events event
-           where event.agent = $1 and event.session = $2 and event.outcome = 'fired' and event.decision <> 'informed'
+           where event.agent = $1 and event.session = $2 and event.outcome = 'fired' and event.decision = 'stopped'
              and not exists (select from mem_lesson_events later where later.fired_id = event.id and later.outcome = 'obeyed')
            order by event.id"#,
         agent,
@@ -168,6 +196,27 @@ pub(crate) async fn keep_settled(db: &Db, settled: &[Settled]) -> Result<(), Sto
     Ok(())
 }
 
+/// Takes what is forgotten out of what lessons keep: proposals that rest on it go, and events about the same action lose its text.
+pub(super) async fn forget(db: &Db, gone: &[DocumentId]) -> Result<(), StoreError> {
+    let names: Vec<_> = gone.iter().map(ToString::to_string).collect();
+    sqlx::query!("delete from mem_lessons where source = 'mined' and status = 'proposed' and evidence && $1", &names)
+        .execute(db)
+        .await?;
+    sqlx::query!(
+        "with known as (
+             select event.session_id, event.action_key
+             from mem_lesson_events event
+             join mem_forgotten forgotten on forgotten.session_id = event.session_id and forgotten.kind = 'call'
+                                             and forgotten.key = event.tool_use_id
+         )
+         update mem_lesson_events event set action = null from known
+         where event.session_id = known.session_id and event.action_key = known.action_key and event.action is not null",
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
 /// How a lesson has done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LessonStats {
@@ -190,6 +239,7 @@ const QUIET_DAYS: i32 = 90;
 pub async fn stats(db: &Db) -> Result<Vec<LessonStats>, StoreError> {
     let rows = sqlx::query!(
         r#"select lesson.id as "lesson: LessonId", lesson.status,
+                  (trigger_pattern is not null or trigger_meaning is not null) as "has_trigger!",
                   count(*) filter (where outcome = 'fired') as "fired!",
                   count(*) filter (where outcome = 'obeyed') as "obeyed!",
                   count(*) filter (where outcome = 'overridden') as "overridden!",
@@ -211,7 +261,7 @@ pub async fn stats(db: &Db) -> Result<Vec<LessonStats>, StoreError> {
             let retire = match () {
                 () if !is_active => None,
                 () if is_in_the_way => Some(format!("overridden {} times, obeyed {}", row.overridden, row.obeyed)),
-                () if row.is_quiet => Some(format!("fired nothing for {QUIET_DAYS} days")),
+                () if row.is_quiet && row.has_trigger => Some(format!("fired nothing for {QUIET_DAYS} days")),
                 () => None,
             };
             LessonStats {

@@ -60,7 +60,7 @@ pub async fn propose_lessons(db: &Db, project: ProjectId) -> Result<Vec<LessonId
                                 'new_source', 'file_text', 'edits'] as "input!"
            from mem_tool_calls call join mem_sessions session on session.id = call.session_id
            where session.project_id = $1 and call.occurred_at > now() - make_interval(days => $2)
-             and input ?| array['command', 'cmd', 'file_path', 'filePath', 'path', 'absolute_path', 'notebook_path']
+             and jsonb_typeof(input) = 'object' and input ?| array['command', 'cmd', 'file_path', 'filePath', 'path', 'absolute_path', 'notebook_path']
            order by call.occurred_at desc, call.id desc limit $3"#,
         project.0,
         DAYS,

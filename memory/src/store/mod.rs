@@ -56,7 +56,7 @@ pub use injections::{InjectionCounts, Occasion, Told, count_injection, injection
 pub(crate) use injections::{Telling, claim as claim_tellings};
 pub use journal::{ProjectCache, READ_TRANSCRIPT, Recorded, commit, record};
 pub use lesson_events::{
-    LessonStats, Whereabouts, fire as fire_lesson, inform_at_start, stats as lesson_stats, whereabouts,
+    Firing, LessonStats, Whereabouts, fire as fire_lesson, inform_at_start, stats as lesson_stats, whereabouts,
 };
 pub(crate) use lesson_events::{keep_settled, unsettled as unsettled_lessons};
 pub use lesson_mining::{LEARN_LESSONS, propose_lessons};

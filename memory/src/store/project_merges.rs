@@ -78,7 +78,12 @@ async fn try_merge(db: &Db, from: &str, into: &str) -> Result<MergedProject, Pro
            ), observations as (
                update mem_observations set project_id = $2 where project_id = $1 returning id
            ), lessons as (
-               update mem_lessons set project_id = $2 where project_id = $1 returning id
+               -- What was mined in both stays as it was found in each.
+               update mem_lessons lesson set project_id = $2,
+                   fingerprint = case when not exists (select from mem_lessons known
+                                                       where known.project_id = $2 and known.fingerprint = lesson.fingerprint)
+                                      then fingerprint end
+               where project_id = $1 returning id
            ), aliases as (
                update mem_project_aliases set project_id = $2 where project_id = $1 returning identity_key
            )

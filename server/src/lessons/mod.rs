@@ -5,6 +5,7 @@ mod held;
 mod reply;
 mod routes;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Json;
@@ -12,9 +13,9 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use memory::embed::{EmbedState, Embedder};
 use memory::event::Upcoming;
-use memory::lessons::{Action, Lesson, speak};
+use memory::lessons::{Action, Decision, Lesson, LessonSet, speak};
 use memory::project::ProjectPolicy;
-use memory::store::{self, Db, StoreError};
+use memory::store::{self, Db, Firing, StoreError};
 use serde_json::Value;
 
 pub(crate) use held::Held;
@@ -70,34 +71,34 @@ impl Gate {
     }
 
     async fn judge(&self, upcoming: &Upcoming) -> Result<Option<Value>, StoreError> {
-        let (action, lessons) = self.fired_by(upcoming).await;
-        if lessons.is_empty() {
+        let set = self.held.current();
+        let (action, mut lessons) = matching(Arc::clone(&set), upcoming).await;
+        // Most calls: the database is not asked.
+        if lessons.is_empty() && !set.has_meanings() {
             return Ok(None);
         }
         let at = store::whereabouts(&self.db, upcoming, &self.projects).await?;
-        let holds_here = |lesson: &&Lesson| lesson.project.is_none() || lesson.project == at.project;
-        let Some(lesson) = lessons.iter().find(holds_here) else { return Ok(None) };
-        let speech = reply::adapted(speak(lesson, &action), upcoming.agent);
-        let Some(reply) = reply::reply(upcoming.agent, &speech) else { return Ok(None) };
-        let is_first = store::fire_lesson(&self.db, upcoming, at.session, lesson, &action, &speech).await?;
-        // A person who is asked decides each time.
-        let is_said = is_first || speech.decision == memory::lessons::Decision::Asked;
-        Ok(is_said.then_some(reply))
-    }
-
-    /// The lessons that the call fires, the first to be said first.
-    async fn fired_by(&self, upcoming: &Upcoming) -> (Action, Vec<Lesson>) {
-        let set = self.held.current();
-        let root = upcoming.checkout.git.as_ref().map(|git| git.root.as_str());
-        let action = Action::of(&upcoming.tool_name, &upcoming.input, root);
-        let mut lessons: Vec<_> = set.matching(&action).iter().map(|found| found.lesson.clone()).collect();
+        let holds_here = |lesson: &Lesson| lesson.project.is_none() || lesson.project == at.project;
+        lessons.retain(holds_here);
         if lessons.is_empty()
             && set.has_meanings()
             && let Some(vector) = self.vector(&action.meaning()).await
         {
             lessons = set.near(&action, &vector).iter().map(|found| found.lesson.clone()).collect();
+            lessons.retain(holds_here);
         }
-        (action, lessons)
+        for lesson in &lessons {
+            let speech = reply::adapted(speak(lesson, &action), upcoming.agent);
+            let Some(reply) = reply::reply(upcoming.agent, &speech) else { continue };
+            match store::fire_lesson(&self.db, upcoming, at.session, lesson, &action, &speech).await? {
+                Firing::Now => return Ok(Some(reply)),
+                // A person who is asked decides each time.
+                _ if speech.decision == Decision::Asked => return Ok(Some(reply)),
+                Firing::Repeated => return Ok(None),
+                Firing::Said => {}
+            }
+        }
+        Ok(None)
     }
 
     /// Only where the model is loaded already, and is free.
@@ -106,4 +107,17 @@ impl Gate {
         let vector = tokio::time::timeout(VECTOR_DEADLINE, self.embedder.embed_query(text)).await.ok()?.ok()?;
         Some(vector.vector)
     }
+}
+
+/// What the call is about to do, and the lessons whose pattern it fires, the first to be said first. On a thread of its own: a call may be a
+/// long script.
+async fn matching(set: Arc<LessonSet>, upcoming: &Upcoming) -> (Action, Vec<Lesson>) {
+    let (tool, input) = (upcoming.tool_name.clone(), upcoming.input.clone());
+    let root = upcoming.checkout.git.as_ref().map(|git| git.root.clone());
+    let found = tokio::task::spawn_blocking(move || {
+        let action = Action::of(&tool, &input, root.as_deref());
+        let lessons = set.matching(&action).iter().map(|found| found.lesson.clone()).collect();
+        (action, lessons)
+    });
+    found.await.unwrap_or_else(|_| (Action::of("", &Value::Null, None), Vec::new()))
 }

@@ -74,6 +74,7 @@ struct MatchedLesson {
     id: i64,
     title: String,
     severity: &'static str,
+    stops: bool,
     project: Option<String>,
     /// In what the pattern was found.
     field: Option<&'static str>,
@@ -94,6 +95,7 @@ async fn matching(State(app): State<App>, call: Result<Json<Call>, JsonRejection
             id: lesson.id.0,
             title: lesson.title.clone(),
             severity: lesson.severity.as_str(),
+            stops: lesson.stops(),
             project: lesson.project_name.clone(),
             field,
             text,

@@ -164,6 +164,9 @@ impl Unasked {
     async fn lessons(&self, listener: &Listener) -> Result<Option<String>, RecallError> {
         /// A brief that lists every rule is read by nobody.
         const MOST: i64 = 5;
+        if !self.folders.settings().lessons.gate {
+            return Ok(None);
+        }
         let ids = inform_at_start(&self.db, &listener.agent, &listener.session, MOST).await?;
         let mut lines = Vec::new();
         for id in ids {

@@ -157,8 +157,12 @@ async fn a_call_goes_ahead_when_the_server_is_slow_or_gone() -> Result<()> {
 
     let mut held = stack.database().pool().begin().await?;
     sqlx::query("lock table mem_lesson_events in access exclusive mode").execute(&mut *held).await?;
-    let slow = stack.hook(&about_to(&Conversation::new(&folder), FORCED, "t1")).await?;
+    let session = Conversation::new(&folder);
+    let slow = stack.hook(&about_to(&session, FORCED, "t1")).await?;
     held.rollback().await?;
+    // What was not said was not recorded either.
+    let reply = said(&stack, &about_to(&session, FORCED, "t2")).await?;
+    assert_eq!(reply["hookSpecificOutput"]["permissionDecision"], "deny", "{reply}");
     stack.stop_server().await?;
     let gone = stack.hook(&about_to(&Conversation::new(&folder), FORCED, "t1")).await?;
     for (outcome, what) in [(slow, "slow"), (gone, "gone")] {
@@ -305,24 +309,22 @@ async fn accept(stack: &Stack, id: i64, arguments: &[&str]) -> Result<()> {
     let told = operator::run(stack, &[&["lessons", "accept", &id.to_string()], arguments].concat(), &[]).await?;
     ensure!(told.code == Some(0), "{}", told.stderr);
     // The server is told by the database, as it is of a lesson that another server changes.
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    Ok(())
+    wait::until("the permission", async || Ok(held(stack).await?.contains(&(id, true)).then_some(()))).await
 }
 
 /// Waits until the server holds that lesson.
 async fn known(stack: &Stack, id: i64) -> Result<()> {
-    wait::until("the lesson", async || {
-        let tried: Value = stack
-            .post("/api/lessons/match")
-            .json(&json!({"tool_name": "Bash", "tool_input": {"command": format!("{FORCED}; terraform destroy")}}))
-            .send()
-            .await?
-            .json()
-            .await?;
-        let fires = tried["lessons"].as_array().into_iter().flatten().any(|lesson| lesson["id"] == id);
-        Ok(fires.then_some(()))
-    })
-    .await
+    wait::until("the lesson", async || Ok(held(stack).await?.iter().any(|(known, _)| *known == id).then_some(()))).await
+}
+
+/// The lessons that the server holds about these commands, and whether they stop calls.
+async fn held(stack: &Stack) -> Result<Vec<(i64, bool)>> {
+    let command = format!("{FORCED}; terraform destroy");
+    let request = stack.post("/api/lessons/match");
+    let tried: Value =
+        request.json(&json!({"tool_name": "Bash", "tool_input": {"command": command}})).send().await?.json().await?;
+    let lessons = tried["lessons"].as_array().into_iter().flatten();
+    Ok(lessons.map(|lesson| (lesson["id"].as_i64().unwrap_or_default(), lesson["stops"] == true)).collect())
 }
 
 fn about_to(session: &Conversation, command: &str, id: &str) -> Event {

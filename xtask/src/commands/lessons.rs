@@ -55,7 +55,7 @@ async fn list(arguments: &ListLessonsArgs, db: &Db, printer: &Printer) -> Result
 
 fn line(lesson: &Lesson) -> String {
     let Lesson { id, title, severity, status, .. } = lesson;
-    let stops = if lesson.may_stop { "stops" } else { "tells" };
+    let stops = if lesson.stops() { "stops" } else { "tells" };
     let place = lesson.project_name.as_deref().unwrap_or("everywhere");
     format!("{:>4}  {status:<8}  {severity:<8}  {stops}  {place}: {title}", id.0)
 }
