@@ -82,7 +82,7 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
     let embedder = Embedder::over(config.models.clone());
     let unasked = Unasked::new(db.clone(), embedder.clone(), folders.clone(), config.switches, tasks.clone());
     let held = Held::default();
-    let gate = Gate::new(journal.clone(), embedder.clone(), folders.clone(), config.projects.clone(), held);
+    let gate = Gate::new(db.clone(), embedder.clone(), folders.clone(), config.projects.clone(), held);
     let app = App {
         database: Database::default(),
         embedder,

@@ -49,8 +49,7 @@ pub enum Firing {
     Said,
 }
 
-/// Records that a lesson fires, unless it has said the same in this session; where it stopped this very call, that it was repeated. Calls
-/// that an agent makes at once were all made before it could read what the first one got.
+/// Records that a lesson fires, unless it has said the same in this session; where it stopped this very call, that it was repeated.
 ///
 /// # Errors
 /// Also where the database takes longer than a hook waits: then nothing is recorded, for nothing is said.
@@ -66,9 +65,7 @@ pub async fn fire(
     sqlx::query_scalar!("select set_config('statement_timeout', $1, true)", PATIENCE).fetch_one(&mut *tx).await?;
     let found = sqlx::query!(
         r#"with earlier as (
-               select id, action_key = $8 and decision = 'stopped' and tool_use_id is distinct from $5 as is_repeated,
-                      decision = 'stopped' and tool_use_id is distinct from $5
-                          and $10 - occurred_at between interval '0' and interval '150 milliseconds' as is_just_now
+               select id, action_key = $8 and decision = 'stopped' and tool_use_id is distinct from $5 as is_repeated
                from mem_lesson_events
                where lesson_id = $1 and agent = $3 and session = $4 and once_key = $9 and outcome = 'fired'
            ), fired as (
@@ -81,10 +78,10 @@ pub async fn fire(
                insert into mem_lesson_events (lesson_id, session_id, agent, session, tool_use_id, outcome, action, action_key, fired_id,
                                               retry, occurred_at)
                select $1, $2, $3, $4, $5, 'overridden', $7, $8, id, 'same', $10
-               from earlier where is_repeated and not is_just_now
+               from earlier where is_repeated
                on conflict (fired_id, outcome) where fired_id is not null do nothing
            )
-           select exists (select from fired) or exists (select from earlier where is_just_now) as "is_now!",
+           select exists (select from fired) as "is_now!",
                   exists (select from earlier where is_repeated) as "is_repeated!""#,
         lesson.id.0,
         session as Option<SessionId>,

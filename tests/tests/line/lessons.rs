@@ -14,9 +14,9 @@ use tests::{operator, recordings, summary, wait};
 
 use super::unasked::repository;
 
-const RULE: &str = "Never force-push: somebody else's commits were lost that way. Use --force-with-lease.";
-const PATTERN: &str = "git push( .*)? --force( |$)";
-const FORCED: &str = "git push --force origin main";
+pub(super) const RULE: &str = "Never force-push: somebody else's commits were lost that way. Use --force-with-lease.";
+pub(super) const PATTERN: &str = "git push( .*)? --force( |$)";
+pub(super) const FORCED: &str = "git push --force origin main";
 const LEASED: &str = "git push --force-with-lease origin main";
 
 #[tokio::test]
@@ -297,7 +297,7 @@ async fn pushable(folder: &Path) -> Result<()> {
 }
 
 /// Keeps a person's lesson; its number, once the server knows it.
-async fn add(stack: &Stack, arguments: &[&str]) -> Result<i64> {
+pub(super) async fn add(stack: &Stack, arguments: &[&str]) -> Result<i64> {
     let told = operator::run(stack, &[&["lessons", "add", RULE], arguments].concat(), &[]).await?;
     ensure!(told.code == Some(0), "{}", told.stderr);
     let id: i64 = sqlx::query_scalar("select max(id) from mem_lessons").fetch_one(stack.database().pool()).await?;
@@ -305,7 +305,7 @@ async fn add(stack: &Stack, arguments: &[&str]) -> Result<i64> {
     Ok(id)
 }
 
-async fn accept(stack: &Stack, id: i64, arguments: &[&str]) -> Result<()> {
+pub(super) async fn accept(stack: &Stack, id: i64, arguments: &[&str]) -> Result<()> {
     let told = operator::run(stack, &[&["lessons", "accept", &id.to_string()], arguments].concat(), &[]).await?;
     ensure!(told.code == Some(0), "{}", told.stderr);
     // The server is told by the database, as it is of a lesson that another server changes.
@@ -313,7 +313,7 @@ async fn accept(stack: &Stack, id: i64, arguments: &[&str]) -> Result<()> {
 }
 
 /// Waits until the server holds that lesson.
-async fn known(stack: &Stack, id: i64) -> Result<()> {
+pub(super) async fn known(stack: &Stack, id: i64) -> Result<()> {
     wait::until("the lesson", async || Ok(held(stack).await?.iter().any(|(known, _)| *known == id).then_some(()))).await
 }
 
@@ -327,7 +327,7 @@ async fn held(stack: &Stack) -> Result<Vec<(i64, bool)>> {
     Ok(lessons.map(|lesson| (lesson["id"].as_i64().unwrap_or_default(), lesson["stops"] == true)).collect())
 }
 
-fn about_to(session: &Conversation, command: &str, id: &str) -> Event {
+pub(super) fn about_to(session: &Conversation, command: &str, id: &str) -> Event {
     session.event("PreToolUse", json!({"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": id}))
 }
 
@@ -340,7 +340,7 @@ async fn gate(stack: &Stack, agent: &str, event: &Event) -> Result<Option<Value>
     serde_json::from_str(&outcome.stdout).map(Some).with_context(|| outcome.stdout.clone())
 }
 
-async fn said(stack: &Stack, event: &Event) -> Result<Value> {
+pub(super) async fn said(stack: &Stack, event: &Event) -> Result<Value> {
     eventually_said(stack, "claude-code", event).await
 }
 

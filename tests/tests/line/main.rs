@@ -17,6 +17,7 @@ mod gc;
 mod gemini;
 mod home;
 mod hook_to_journal;
+mod lesson_conflicts;
 mod lessons;
 mod live_and_backfill;
 mod mcp;
