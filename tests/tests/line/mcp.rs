@@ -147,7 +147,7 @@ async fn claude_code_calls_every_tool() -> Result<()> {
             "informs from now on",
         ),
         ("search_lessons", json!({"query": "quetzal"}), "Pin the quetzal"),
-        ("propose_lessons", json!({"project": user.project}), "wait for the user"),
+        ("propose_lessons", json!({"project": "(unfiled)"}), "wait for the user"),
     ];
     let mut names: Vec<_> = calls.iter().map(|(tool, ..)| *tool).collect();
     names.sort_unstable();
