@@ -130,6 +130,12 @@ impl Embedder {
         Ok(made)
     }
 
+    /// The same where nobody can wait for long: only if the model is loaded already and answers within that time.
+    pub async fn embed_query_within(&self, deadline: Duration, text: &str) -> Option<QueryVector> {
+        let EmbedState::Ready { .. } = self.state() else { return None };
+        tokio::time::timeout(deadline, self.embed_query(text)).await.ok()?.ok()
+    }
+
     fn kept(&self) -> MutexGuard<'_, LruCache<String, QueryVector>> {
         self.inner.queries.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -148,6 +148,7 @@ pub(super) struct Pattern {
 
 impl Pattern {
     pub(super) fn compile(pattern: &str) -> Result<Self, TriggerError> {
+        // By itself first, so that the message names what was written.
         Ok(Self { anywhere: compile(pattern)?, from_start: compile(&from_start(pattern))? })
     }
 
@@ -181,8 +182,6 @@ fn check(pattern: &str, field: Option<Field>, reads_input: bool) -> Result<(), T
     if length > MAX_PATTERN_CHARS {
         return Err(TriggerError::TooLong(length));
     }
-    // By itself first, so that the message names what was written.
-    compile(pattern)?;
     let compiled = Pattern::compile(pattern)?;
     for (of, everyday) in EVERYDAY {
         if is_looked_in(of, field, reads_input) && everyday.iter().all(|text| compiled.is_in(of, text)) {

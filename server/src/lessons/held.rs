@@ -47,7 +47,7 @@ impl Held {
     }
 
     /// Reads them now.
-    pub(crate) async fn read(&self, db: &Db, embedder: &Embedder) -> Result<(), LessonError> {
+    async fn read(&self, db: &Db, embedder: &Embedder) -> Result<(), LessonError> {
         let filter = LessonFilter { status: Some(Status::Active), project: None };
         let lessons = store::lessons(db, &filter).await?;
         let mut ready = Vec::with_capacity(lessons.len());

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use memory::embed::{EmbedState, Embedder};
+use memory::embed::Embedder;
 use memory::event::Upcoming;
 use memory::lessons::{Action, Decision, Lesson, LessonSet, speak};
 use memory::project::ProjectPolicy;
@@ -49,7 +49,7 @@ impl Gate {
 
     /// What the hook prints about a call, or nothing: then it runs. Never an error: a gate that is broken stands open.
     pub(crate) async fn answer(&self, upcoming: Upcoming, came_in: Instant) -> Response {
-        if self.held.current().is_empty() || !self.folders.settings().lessons.gate {
+        if self.held.current().is_empty() {
             return StatusCode::NO_CONTENT.into_response();
         }
         let deadline = tokio::time::Instant::from_std(came_in + DEADLINE);
@@ -73,8 +73,8 @@ impl Gate {
     async fn judge(&self, upcoming: &Upcoming) -> Result<Option<Value>, StoreError> {
         let set = self.held.current();
         let (action, mut lessons) = matching(Arc::clone(&set), upcoming).await;
-        // Most calls: the database is not asked.
-        if lessons.is_empty() && !set.has_meanings() {
+        // Most calls: neither the settings are read nor the database is asked.
+        if lessons.is_empty() && !set.has_meanings() || !self.folders.settings().lessons.gate {
             return Ok(None);
         }
         let at = store::whereabouts(&self.db, upcoming, &self.projects).await?;
@@ -82,9 +82,9 @@ impl Gate {
         lessons.retain(holds_here);
         if lessons.is_empty()
             && set.has_meanings()
-            && let Some(vector) = self.vector(&action.meaning()).await
+            && let Some(vector) = self.embedder.embed_query_within(VECTOR_DEADLINE, &action.meaning()).await
         {
-            lessons = set.near(&action, &vector).iter().map(|found| found.lesson.clone()).collect();
+            lessons = set.near(&action, &vector.vector).iter().map(|found| found.lesson.clone()).collect();
             lessons.retain(holds_here);
         }
         for lesson in &lessons {
@@ -99,13 +99,6 @@ impl Gate {
             }
         }
         Ok(None)
-    }
-
-    /// Only where the model is loaded already, and is free.
-    async fn vector(&self, text: &str) -> Option<Vec<f32>> {
-        let EmbedState::Ready { .. } = self.embedder.state() else { return None };
-        let vector = tokio::time::timeout(VECTOR_DEADLINE, self.embedder.embed_query(text)).await.ok()?.ok()?;
-        Some(vector.vector)
     }
 }
 

@@ -10,7 +10,7 @@ use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use clap::ValueEnum;
-use memory::embed::{EmbedState, Embedder, QueryVector};
+use memory::embed::Embedder;
 use memory::event::{Agent, Event, EventKind};
 use memory::recall::RecallError;
 use memory::recall::unasked::{Listener, Start, brief, is_worth_a_search, prompt_hits};
@@ -153,7 +153,7 @@ impl Unasked {
                 Ok((!parts.is_empty()).then(|| parts.join("\n\n")))
             }
             About::Prompt(prompt) if is_worth_a_search(prompt) => {
-                let vector = self.vector(prompt).await;
+                let vector = self.embedder.embed_query_within(VECTOR_DEADLINE, prompt).await;
                 prompt_hits(&self.db, &listener, prompt, vector).await
             }
             About::Prompt(_) => Ok(None),
@@ -175,12 +175,6 @@ impl Unasked {
             lines.push(format!("- {} ({}): {}", lesson.title, lesson.severity, lesson.rule));
         }
         Ok((!lines.is_empty()).then(|| format!("Lessons that the user wants to be kept:\n{}", lines.join("\n"))))
-    }
-
-    /// Only where the model is loaded already, and is free.
-    async fn vector(&self, prompt: &str) -> Option<QueryVector> {
-        let EmbedState::Ready { .. } = self.embedder.state() else { return None };
-        tokio::time::timeout(VECTOR_DEADLINE, self.embedder.embed_query(prompt)).await.ok()?.ok()
     }
 
     /// The file is read each time, so that a change counts at once: people start sessions and type prompts, not programs.
