@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
-use sqlx::{AssertSqlSafe, FromRow, PgPool, Row};
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgPool, Postgres, Row, Transaction};
 
 use crate::wait;
 
@@ -126,7 +126,7 @@ impl<'a> Journal<'a> {
 
     /// How many rows the tables of the journal hold in all, queue included.
     pub async fn row_count(self) -> Result<i64> {
-        Ok(self.row_counts().await?.values().sum())
+        Ok(row_counts(&mut *self.one_moment().await?).await?.values().sum())
     }
 
     /// How many rows of what was remembered each table holds. Left out are the queue, whose jobs come and go, the runs of backfills,
@@ -134,13 +134,15 @@ impl<'a> Journal<'a> {
     pub async fn remembered(self) -> Result<BTreeMap<String, i64>> {
         const OTHER: [&str; 5] =
             ["mem_observation_queue", "mem_backfill_runs", "mem_lexemes", "mem_injections", "mem_injection_counts"];
-        let mut counts = self.row_counts().await?;
+        // All counts are of one moment: a digest that the worker writes between two of them would count in one alone.
+        let mut moment = self.one_moment().await?;
+        let mut counts = row_counts(&mut moment).await?;
         counts.retain(|table, _| !OTHER.contains(&table.as_str()));
         let digests = "select count(*), count(document_id) from mem_observations note
                        left join mem_search_index on document_kind = 'note' and document_id = note.id
                        where note.kind = 'digest'";
         let (notes, documents): (i64, i64) =
-            sqlx::query_as(digests).fetch_one(self.pool).await.context("counting the digests")?;
+            sqlx::query_as(digests).fetch_one(&mut *moment).await.context("counting the digests")?;
         for (table, digests) in [("mem_observations", notes), ("mem_search_index", documents)] {
             counts.entry(table.to_owned()).and_modify(|count| *count -= digests);
         }
@@ -157,20 +159,26 @@ impl<'a> Journal<'a> {
         .await
     }
 
-    async fn row_counts(self) -> Result<BTreeMap<String, i64>> {
-        let tables = sqlx::query(
-            "select tablename from pg_tables where schemaname = 'public' and tablename like 'mem\\_%'
-             and tablename not in ('mem_schema_migrations', 'mem_search_statistics')",
-        )
-        .fetch_all(self.pool)
-        .await
-        .context("listing the journal's tables")?;
-        let mut counts = BTreeMap::new();
-        for row in tables {
-            let table: String = row.try_get(0)?;
-            let query = AssertSqlSafe(format!("select count(*) from {table}"));
-            counts.insert(table, sqlx::query_scalar::<_, i64>(query).fetch_one(self.pool).await?);
-        }
-        Ok(counts)
+    /// A transaction in which every query sees the journal as it is now.
+    async fn one_moment(self) -> Result<Transaction<'static, Postgres>> {
+        const SNAPSHOT: &str = "begin isolation level repeatable read read only";
+        self.pool.begin_with(SNAPSHOT).await.context("opening a snapshot of the journal")
     }
+}
+
+async fn row_counts(connection: &mut PgConnection) -> Result<BTreeMap<String, i64>> {
+    let tables = sqlx::query(
+        "select tablename from pg_tables where schemaname = 'public' and tablename like 'mem\\_%'
+         and tablename not in ('mem_schema_migrations', 'mem_search_statistics')",
+    )
+    .fetch_all(&mut *connection)
+    .await
+    .context("listing the journal's tables")?;
+    let mut counts = BTreeMap::new();
+    for row in tables {
+        let table: String = row.try_get(0)?;
+        let query = AssertSqlSafe(format!("select count(*) from {table}"));
+        counts.insert(table, sqlx::query_scalar::<_, i64>(query).fetch_one(&mut *connection).await?);
+    }
+    Ok(counts)
 }
