@@ -1,119 +1,47 @@
-//! From the journal to a tuned model. So far it counts what could become training rows; `cargo xtask train` runs it.
+//! From the journal to a tuned model, as a program; `cargo xtask train` runs it.
+
+mod cli;
+mod count;
+mod make;
+mod tokenise;
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
-use clap::{Args, Parser, Subcommand};
-use memory::home::Home;
-use memory::store::{self, TrainableCount};
+use clap::Parser as _;
+use memory::store;
 
-/// Turns the journal into training data and a tuned model.
-#[derive(Debug, Parser)]
-#[command(name = "agent-memory-finetune", version)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Work on the dataset
-    Dataset(Dataset),
-}
-
-#[derive(Debug, Args)]
-struct Dataset {
-    /// Count what could become training rows, write nothing
-    #[arg(long, required = true)]
-    dry_run: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
+use cli::{Arguments, Command};
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let Command::Dataset(dataset) = Arguments::parse().command;
     let mut stderr = std::io::stderr();
-    match count(&dataset).await {
-        Ok(()) => ExitCode::SUCCESS,
+    let done = match Arguments::parse().command {
+        Command::Dataset(arguments) => make::dataset(&arguments).await,
+        Command::Tokenise(arguments) => {
+            tokenise::tokenise(&arguments.base, &arguments.dataset).and_then(|text| make::print(&text))
+        }
+    };
+    match done {
+        Ok(code) => code,
         Err(error) => {
-            let hint = error
-                .downcast_ref::<store::ConnectError>()
-                .map_or("`cargo xtask up` installs and starts everything", store::ConnectError::hint);
             // Nothing is left to tell the person with if stderr is gone too.
-            let _ = writeln!(stderr, "error: {error:#}\nhint: {hint}");
+            let _ = writeln!(stderr, "error: {error:#}");
+            if let Some(hint) = hint(&error) {
+                let _ = writeln!(stderr, "hint: {hint}");
+            }
             ExitCode::FAILURE
         }
     }
 }
 
-async fn count(dataset: &Dataset) -> anyhow::Result<()> {
-    let url = Home::locate()?.database_url().context("reading the database URL")?;
-    let db = store::connect(&url).await?;
-    let counts = store::count_trainable(&db).await.context("counting what could be trained on")?;
-    let mut out = std::io::stdout().lock();
-    if dataset.json {
-        serde_json::to_writer_pretty(&mut out, &counts)?;
-        writeln!(out)?;
-    } else {
-        out.write_all(table(&counts).as_bytes())?;
+/// What to do about an error.
+fn hint(error: &anyhow::Error) -> Option<&str> {
+    if let Some(hinted) = error.downcast_ref::<make::Hinted>() {
+        return Some(&hinted.hint);
     }
-    Ok(())
-}
-
-fn table(counts: &[TrainableCount]) -> String {
-    use std::fmt::Write as _;
-
-    if counts.is_empty() {
-        return "No prompt in the journal has a joined tool call yet.\n".to_owned();
+    if let Some(connect) = error.downcast_ref::<store::ConnectError>() {
+        return Some(connect.hint());
     }
-    let model = |count: &TrainableCount| count.source_model.clone().unwrap_or_else(|| "unknown".to_owned());
-    let project_width = counts.iter().map(|count| count.project.chars().count()).max().unwrap_or_default().max(7);
-    let model_width = counts.iter().map(|count| model(count).chars().count()).max().unwrap_or_default().max(12);
-    let mut out = String::new();
-    // Writing to a string does not fail.
-    let _ = writeln!(
-        out,
-        "{:project_width$}  {:model_width$}  {:>8}  {:>12}",
-        "project", "source model", "prompts", "joined calls"
-    );
-    for count in counts {
-        let (project, model) = (&count.project, model(count));
-        let _ = writeln!(
-            out,
-            "{project:project_width$}  {model:model_width$}  {:>8}  {:>12}",
-            count.prompts, count.joined_calls
-        );
-    }
-    let prompts: i64 = counts.iter().map(|count| count.prompts).sum();
-    let calls: i64 = counts.iter().map(|count| count.joined_calls).sum();
-    let _ = writeln!(out, "{:project_width$}  {:model_width$}  {prompts:>8}  {calls:>12}", "all", "");
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shows_each_project_and_model_and_the_sum() {
-        let count = |project: &str, source_model: Option<&str>, prompts, joined_calls| TrainableCount {
-            project: project.into(),
-            source_model: source_model.map(str::to_owned),
-            prompts,
-            joined_calls,
-        };
-        let text = table(&[count("widgets", Some("model-a"), 3, 12), count("gadgets", None, 1, 2)]);
-        let words: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-        assert_eq!(words[1], ["widgets", "model-a", "3", "12"]);
-        assert_eq!(words[2], ["gadgets", "unknown", "1", "2"]);
-        assert_eq!(words[3], ["all", "4", "14"]);
-    }
-
-    #[test]
-    fn says_when_there_is_nothing_yet() {
-        assert!(table(&[]).starts_with("No prompt"));
-    }
+    error.downcast_ref::<memory::home::HomeError>().map(|_| "`cargo xtask up` installs and starts everything")
 }

@@ -8,6 +8,7 @@ pub mod event;
 pub mod home;
 pub mod ids;
 pub mod lessons;
+pub mod process;
 pub mod project;
 pub mod queue;
 pub mod recall;

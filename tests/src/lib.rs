@@ -3,6 +3,7 @@
 //! What it starts it also ends: processes when their handle is dropped, databases when the test process is gone. The
 //! tests themselves stand in `tests/line`.
 
+pub mod base_model;
 pub mod canaries;
 pub mod clients;
 pub mod conversation;

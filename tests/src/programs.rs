@@ -14,7 +14,7 @@ use tokio::sync::OnceCell;
 use crate::settings;
 
 /// `tests` is among them so that cargo unifies the features as it did for the test run, and builds nothing twice.
-const PACKAGES: [&str; 5] = ["tests", "hooks", "server", "mcp", "xtask"];
+const PACKAGES: [&str; 6] = ["tests", "hooks", "server", "mcp", "finetune", "xtask"];
 
 static FOLDER: OnceCell<Result<PathBuf, String>> = OnceCell::const_new();
 
@@ -28,6 +28,10 @@ pub async fn server() -> Result<PathBuf> {
 
 pub async fn mcp() -> Result<PathBuf> {
     program("agent-memory-mcp").await
+}
+
+pub async fn finetune() -> Result<PathBuf> {
+    program("agent-memory-finetune").await
 }
 
 pub async fn xtask() -> Result<PathBuf> {

@@ -78,7 +78,9 @@ pub use rebuild::{Rebuilt, count_documents, rebuild, remove_orphans};
 pub use reembed::{Walk, count_without_vector, enqueue_of_other_models, enqueue_without_vector};
 pub use search_upkeep::{count_lexemes, reindex};
 pub use stats::{Stats, stats};
-pub use training::{TrainableCount, count_trainable};
+pub use training::{
+    TrainableCount, TrainingCall, TrainingSession, TrainingTurn, count_trainable, training_sessions, training_turns,
+};
 
 use crate::ids::DocumentId;
 use crate::queue::QueueError;

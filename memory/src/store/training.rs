@@ -1,8 +1,13 @@
 //! What of the journal could become training rows.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
 
-use super::{Db, StoreError};
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Db, QUEUED, StoreError};
+use crate::ids::SessionId;
 
 /// One project and source model: prompts with at least one joined call, and those calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -32,4 +37,136 @@ pub async fn count_trainable(db: &Db) -> Result<Vec<TrainableCount>, StoreError>
     .fetch_all(db)
     .await?;
     Ok(counts)
+}
+
+/// A session of which rows can be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrainingSession {
+    pub id: SessionId,
+    pub agent: String,
+    /// The agent's own id.
+    pub external_id: String,
+    pub project: String,
+    /// Names the repository wherever it lies.
+    pub project_key: String,
+    /// The model that made the calls; unknown where the agent never said.
+    pub source_model: Option<String>,
+    /// The folder of the checkout that the session worked in.
+    pub folder: Option<String>,
+    pub started_at: DateTime<Utc>,
+}
+
+/// What a person asked, what was done for it, and the closing answer.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TrainingTurn {
+    pub prompt_id: String,
+    pub prompt: String,
+    pub answer: Option<String>,
+    pub calls: Vec<TrainingCall>,
+    pub is_truncated: bool,
+    pub occurred_at: DateTime<Utc>,
+    /// Its place in the session.
+    pub turn_index: i32,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TrainingCall {
+    pub tool_use_id: String,
+    pub tool_name: String,
+    pub input: Value,
+    /// At most the preview of it.
+    pub output: Option<String>,
+    pub success: bool,
+    pub error: Option<String>,
+    /// Its input was longer than what is kept.
+    pub is_truncated: bool,
+    /// Its place in the turn.
+    pub turn_subindex: Option<i32>,
+    pub occurred_at: DateTime<Utc>,
+}
+
+/// All sessions with a prompt, in an order that does not depend on when they were recorded: by repository, then by time.
+pub async fn training_sessions(db: &Db) -> Result<Vec<TrainingSession>, StoreError> {
+    let mut sessions = sqlx::query_as!(
+        TrainingSession,
+        r#"select session.id as "id: SessionId", agent, external_id, project.name as project,
+                  project.identity_key as project_key, model as source_model,
+                  coalesce(session.worktree, session.working_folder) as folder, started_at
+           from mem_sessions session
+           join mem_projects project on project.id = session.project_id
+           where exists (select from mem_user_prompts where session_id = session.id and prompt is not null)"#
+    )
+    .fetch_all(db)
+    .await?;
+    sessions.sort_by(|left, right| {
+        let key = |session: &TrainingSession| {
+            (session.project_key.clone(), session.started_at, session.agent.clone(), session.external_id.clone())
+        };
+        key(left).cmp(&key(right))
+    });
+    Ok(sessions)
+}
+
+/// The turns of a session that a person typed, in their order, each with the calls that are joined to it. What subagents did is
+/// not among them: the person did not ask for that.
+pub async fn training_turns(db: &Db, session: SessionId) -> Result<Vec<TrainingTurn>, StoreError> {
+    let prompts = sqlx::query!(
+        r#"select id, prompt_id, turn_index, prompt as "prompt!", answer, occurred_at,
+                  truncated_at_bytes is not null as "is_truncated!"
+           from mem_user_prompts
+           where session_id = $1 and prompt is not null
+             and coalesce(source, 'user') in ('user', 'sdk', $2)"#,
+        session.0,
+        QUEUED,
+    )
+    .fetch_all(db)
+    .await?;
+    let calls = sqlx::query!(
+        r#"select prev_user_prompt_id as "prompt!", tool_use_id, tool_name, input, output_preview as output, success, error,
+                  truncated_at_bytes is not null as "is_truncated!", turn_subindex, occurred_at
+           from mem_tool_calls
+           where session_id = $1 and prev_user_prompt_id is not null and subagent_id is null"#,
+        session.0,
+    )
+    .fetch_all(db)
+    .await?;
+    let mut turns = BTreeMap::new();
+    for row in prompts {
+        let turn = TrainingTurn {
+            prompt_id: row.prompt_id,
+            prompt: row.prompt,
+            answer: row.answer,
+            calls: Vec::new(),
+            is_truncated: row.is_truncated,
+            occurred_at: row.occurred_at,
+            turn_index: row.turn_index,
+        };
+        turns.insert(row.id, turn);
+    }
+    for row in calls {
+        let Some(turn) = turns.get_mut(&row.prompt) else { continue };
+        turn.calls.push(TrainingCall {
+            tool_use_id: row.tool_use_id,
+            tool_name: row.tool_name,
+            input: row.input,
+            output: row.output,
+            success: row.success,
+            error: row.error,
+            is_truncated: row.is_truncated,
+            turn_subindex: row.turn_subindex,
+            occurred_at: row.occurred_at,
+        });
+    }
+    let mut turns: Vec<_> = turns.into_values().collect();
+    for turn in &mut turns {
+        turn.calls.sort_by(|left, right| {
+            let key = |call: &TrainingCall| (call.turn_subindex, call.occurred_at, call.tool_use_id.clone());
+            key(left).cmp(&key(right))
+        });
+    }
+    turns.sort_by(|left, right| {
+        let key = |turn: &TrainingTurn| (turn.turn_index, turn.occurred_at, turn.prompt_id.clone());
+        key(left).cmp(&key(right))
+    });
+    Ok(turns)
 }

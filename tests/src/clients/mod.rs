@@ -7,7 +7,7 @@ pub mod claude;
 pub mod codex;
 pub mod conformance;
 pub mod gemini;
-mod npm;
+pub(crate) mod npm;
 mod user;
 
 use std::process::Stdio;

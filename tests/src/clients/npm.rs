@@ -129,6 +129,17 @@ fn architecture() -> &'static str {
     }
 }
 
+/// A package that is no program: the folder in which it lies, installed if it is not there.
+pub(crate) async fn package(name: &str, version: &str) -> Result<PathBuf> {
+    static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    let folder = cache()?.join(format!("{}-{version}", name.rsplit('/').next().unwrap_or(name)));
+    let _guard = ONE_AT_A_TIME.lock().await;
+    if !folder.exists() {
+        install(&folder, &format!("{name}@{version}")).await?;
+    }
+    Ok(folder.join("node_modules").join(name))
+}
+
 fn cache() -> Result<PathBuf> {
     Ok(settings::cache_folder().context("neither XDG_CACHE_HOME nor HOME is set")?.join("clients"))
 }

@@ -4,11 +4,13 @@
 
 mod auth;
 mod batch;
+mod chat_template;
 mod claude;
 mod code_questions;
 mod codex;
 mod conformance;
 mod crash;
+mod dataset;
 mod degraded;
 mod doctor;
 mod events;

@@ -3,6 +3,7 @@
 mod asker;
 pub(crate) mod backfill;
 pub(crate) mod chaos;
+pub(crate) mod dataset;
 pub(crate) mod gate;
 pub(crate) mod hook;
 pub(crate) mod ingest;

@@ -19,6 +19,8 @@ pub enum BenchCommand {
     BackfillWorker(BackfillWorkerArgs),
     /// Events a second into the journal against the same rows inserted by hand
     Ingest(BenchIngestArgs),
+    /// Training rows out of a journal of many calls, against tokenising their text alone, and what memory it takes
+    Dataset(BenchDatasetArgs),
     /// Break things under load and count what is lost, doubled, stuck or late
     Chaos(BenchChaosArgs),
     /// Taking secrets out of 4 KiB of text against the keyword scan alone
@@ -27,6 +29,24 @@ pub enum BenchCommand {
     Locomo(BenchLocomoArgs),
     /// How long a search takes in up to a million documents, against single scans of the indexes, and what memory it takes
     Recall(BenchRecallArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct BenchDatasetArgs {
+    /// Folder of the base model's tokenizer and chat template
+    pub base: PathBuf,
+
+    /// Tool calls in the journal
+    #[arg(long, default_value_t = 100_000)]
+    pub calls: u64,
+
+    /// Also write the figures into docs/benchmarks.md
+    #[arg(long)]
+    pub write: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -14,8 +14,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use agents::{Agent, AgentArgs};
 pub use backfill::{BackfillAgent, BackfillArgs};
 pub use bench::{
-    BackfillWork, BackfillWorkerArgs, BenchBackfillArgs, BenchChaosArgs, BenchCommand, BenchGateArgs, BenchHookArgs,
-    BenchIngestArgs, BenchLocomoArgs, BenchRecallArgs, BenchRedactArgs,
+    BackfillWork, BackfillWorkerArgs, BenchBackfillArgs, BenchChaosArgs, BenchCommand, BenchDatasetArgs, BenchGateArgs,
+    BenchHookArgs, BenchIngestArgs, BenchLocomoArgs, BenchRecallArgs, BenchRedactArgs,
 };
 pub use lessons::{
     AcceptLessonArgs, AddLessonArgs, EditLessonArgs, LessonsCommand, ListLessonsArgs, MineArgs, RetireLessonArgs,
@@ -239,19 +239,16 @@ pub struct PrepareArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum TrainCommand {
-    /// Make a dataset from the journal
+    /// Make a dataset from the journal, or look at one
     Dataset(DatasetArgs),
 }
 
 #[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
 pub struct DatasetArgs {
-    /// Only count what could become training rows
-    #[arg(long)]
-    pub dry_run: bool,
-
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
+    /// Handed on to `agent-memory-finetune dataset`; `--help` lists what it takes
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub arguments: Vec<String>,
 }
 
 #[cfg(test)]

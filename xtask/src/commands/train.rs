@@ -1,23 +1,17 @@
 //! `train dataset`: runs the installed `agent-memory-finetune`, which knows how rows are made.
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use memory::home::Home;
 use tokio::process::Command;
 
 use crate::cli::DatasetArgs;
-use crate::output::{HintExt, hinted};
+use crate::output::HintExt;
 
 pub(super) async fn dataset(arguments: &DatasetArgs, home: &Home) -> Result<()> {
-    if !arguments.dry_run {
-        return Err(hinted(
-            anyhow!("datasets are not written yet, only counted"),
-            "run `cargo xtask train dataset --dry-run`",
-        ));
-    }
     let program = home.program("agent-memory-finetune");
     let status = Command::new(&program)
-        .args(["dataset", "--dry-run"])
-        .args(arguments.json.then_some("--json"))
+        .arg("dataset")
+        .args(&arguments.arguments)
         .env("AGENT_MEMORY_HOME", home.root())
         .env("AGENT_MEMORY_DISABLE", "1")
         .status()
@@ -25,7 +19,7 @@ pub(super) async fn dataset(arguments: &DatasetArgs, home: &Home) -> Result<()> 
         .with_context(|| format!("cannot start `{}`", program.display()))
         .hint("run `cargo xtask up` to install it")?;
     if !status.success() {
-        bail!("the count failed; its messages are above");
+        bail!("`train dataset` did not succeed; its message is above");
     }
     Ok(())
 }

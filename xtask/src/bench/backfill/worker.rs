@@ -9,6 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use memory::event::Agent;
 use memory::home::Home;
+use memory::process;
 use memory::project::{Checkout, ProjectPolicy};
 use memory::store::ProjectCache;
 use memory::transcripts::{self, Places, TranscriptFile};
@@ -31,7 +32,7 @@ pub(crate) async fn run(arguments: &BackfillWorkerArgs, home: &Home, printer: &P
         BackfillWork::Read => read(&files()?)?,
         BackfillWork::Store => store(&files()?, home).await?,
     };
-    let measured = Measured { seconds: begun.elapsed().as_secs_f64(), bytes, count, peak_bytes: peak_bytes() };
+    let measured = Measured { seconds: begun.elapsed().as_secs_f64(), bytes, count, peak_bytes: process::peak_bytes() };
     printer.data(serde_json::to_string(&measured).context("cannot write the measurement as JSON")?);
     Ok(())
 }
@@ -118,11 +119,4 @@ async fn store(files: &[PathBuf], home: &Home) -> Result<(u64, u64)> {
     }
     db.close().await;
     Ok((bytes, events))
-}
-
-/// The most memory that this process ever had; Linux keeps it.
-fn peak_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }

@@ -3,6 +3,7 @@
 
 mod backfill;
 mod chaos;
+mod dataset;
 mod gate;
 mod hook;
 mod ingest;
@@ -30,6 +31,7 @@ pub(super) async fn run(command: &BenchCommand, home: &Home, printer: &Printer) 
         BenchCommand::BackfillWorker(arguments) => worker::run(arguments, home, printer).await,
         BenchCommand::Ingest(arguments) => ingest::run(arguments, printer).await,
         BenchCommand::Chaos(arguments) => chaos::run(arguments, printer).await,
+        BenchCommand::Dataset(arguments) => dataset::run(arguments, printer).await,
         BenchCommand::Locomo(arguments) => locomo::run(arguments, printer).await,
         BenchCommand::Recall(arguments) => recall::run(arguments, printer).await,
         BenchCommand::Redact(arguments) => redact::run(arguments, printer),

@@ -1,0 +1,159 @@
+//! The files of a dataset: neutral rows, rendered rows, the trainers' forms, what was left out, the audit and the manifest. Every
+//! byte is hashed while it is written.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use super::audit::Audit;
+use super::build::BuildError;
+use super::formats::{CONFIGURATIONS, FORMATS};
+use super::gather::DropNote;
+use super::manifest::{FILE_NAME, FileFacts, Manifest};
+use super::render::{Family, Sample};
+use super::row::{Row, hex};
+use super::split::Split;
+
+/// What was left out, and why.
+pub(super) const DROPPED_FILE: &str = "dropped.jsonl";
+
+#[derive(Debug)]
+pub(super) struct Writer {
+    folder: PathBuf,
+    family: Family,
+    files: BTreeMap<String, HashingFile>,
+}
+
+impl Writer {
+    /// Opens every file, so that a split without rows is an empty file and not a missing one.
+    pub(super) fn create(folder: &Path, family: Family) -> Result<Self, BuildError> {
+        let mut writer = Self { folder: folder.to_owned(), family, files: BTreeMap::new() };
+        for split in Split::ALL {
+            writer.open(&neutral(split))?;
+            writer.open(&rendered(split))?;
+        }
+        for format in FORMATS {
+            writer.open(&format.path.replace("{split}", "train"))?;
+            writer.open(&format.path.replace("{split}", format.validation))?;
+        }
+        Ok(writer)
+    }
+
+    pub(super) fn row(&mut self, row: &Row, split: Split, samples: &[Sample]) -> Result<(), BuildError> {
+        self.line(&neutral(split), row)?;
+        for sample in samples {
+            let trained: Vec<_> = sample.trained.iter().map(|bytes| [bytes.start, bytes.end]).collect();
+            let trained_tokens = sample.carries_loss.iter().filter(|carries| **carries).count();
+            let line = json!({
+                "row": row.id, "text": sample.text, "trained": trained, "tokens": sample.ids.len(),
+                "trained_tokens": trained_tokens,
+            });
+            self.line(&rendered(split), &line)?;
+        }
+        if split == Split::Test {
+            return Ok(());
+        }
+        for format in FORMATS {
+            let name = if split == Split::Train { "train" } else { format.validation };
+            let path = format.path.replace("{split}", name);
+            for line in (format.lines)(row, samples) {
+                self.line(&path, &line)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn drops(&mut self, notes: &[DropNote]) -> Result<(), BuildError> {
+        self.open(DROPPED_FILE)?;
+        notes.iter().try_for_each(|note| self.line(DROPPED_FILE, note))
+    }
+
+    /// Writes what is about the rows, and the manifest last.
+    pub(super) fn finish(mut self, mut manifest: Manifest, audit: &Audit) -> Result<Manifest, BuildError> {
+        for configuration in CONFIGURATIONS {
+            let text = configuration.filled(self.family, manifest.settings.max_tokens);
+            self.text(configuration.path, &text)?;
+        }
+        self.text("audit.json", &(pretty(audit) + "\n"))?;
+        self.text("audit.md", &audit.markdown())?;
+        self.text("README.md", &super::card::card(&manifest, audit))?;
+        for (path, file) in std::mem::take(&mut self.files) {
+            let facts = file.finish().map_err(BuildError::writing(&self.folder.join(&path)))?;
+            manifest.files.insert(path, facts);
+        }
+        manifest.sealed_sha256.clone_from(&manifest.files[&neutral(Split::Test)].sha256);
+        let path = self.folder.join(FILE_NAME);
+        fs::write(&path, pretty(&manifest) + "\n").map_err(BuildError::writing(&path))?;
+        Ok(manifest)
+    }
+
+    fn open(&mut self, path: &str) -> Result<(), BuildError> {
+        let whole = self.folder.join(path);
+        let file = HashingFile::create(&whole).map_err(BuildError::writing(&whole))?;
+        self.files.insert(path.to_owned(), file);
+        Ok(())
+    }
+
+    fn line(&mut self, path: &str, value: &impl Serialize) -> Result<(), BuildError> {
+        let file = self.files.get_mut(path).expect("every file is opened before anything is written into it");
+        let written = serde_json::to_string(value).map_err(io::Error::from).and_then(|mut line| {
+            line.push('\n');
+            file.text(&line)
+        });
+        written.map_err(|error| BuildError::writing(&self.folder.join(path))(error))
+    }
+
+    fn text(&mut self, path: &str, text: &str) -> Result<(), BuildError> {
+        self.open(path)?;
+        let file = self.files.get_mut(path).expect("it was opened just now");
+        file.text(text).map_err(BuildError::writing(&self.folder.join(path)))
+    }
+}
+
+pub(super) fn neutral(split: Split) -> String {
+    format!("{}.jsonl", split.as_str())
+}
+
+pub fn rendered(split: Split) -> String {
+    format!("rendered/{}.jsonl", split.as_str())
+}
+
+fn pretty(value: &impl Serialize) -> String {
+    serde_json::to_string_pretty(value).expect("names and numbers are JSON")
+}
+
+#[derive(Debug)]
+struct HashingFile {
+    out: BufWriter<File>,
+    hasher: Sha256,
+    bytes: u64,
+    lines: u64,
+}
+
+impl HashingFile {
+    fn create(path: &Path) -> io::Result<Self> {
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        Ok(Self { out: BufWriter::new(File::create(path)?), hasher: Sha256::new(), bytes: 0, lines: 0 })
+    }
+
+    fn text(&mut self, text: &str) -> io::Result<()> {
+        self.out.write_all(text.as_bytes())?;
+        self.hasher.update(text);
+        self.bytes += text.len() as u64;
+        self.lines += text.matches('\n').count() as u64;
+        Ok(())
+    }
+
+    fn finish(self) -> io::Result<FileFacts> {
+        let file = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.sync_all()?;
+        Ok(FileFacts { sha256: hex(&self.hasher.finalize()), bytes: self.bytes, lines: self.lines })
+    }
+}
