@@ -1,5 +1,7 @@
 //! From what agents sent to training rows: hook payloads and transcripts through the real server, and `train dataset` over the journal.
 
+mod work;
+
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,16 +10,12 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tests::base_model::Family;
 use tests::canaries::canaries;
-use tests::conversation::{Call, Conversation, Outcome};
+use tests::conversation::{Call, Outcome};
 use tests::operator::{self, Told};
 use tests::stack::Stack;
 use tests::{programs, recordings, summary};
 
-use super::unasked::repository;
-
-const OPEN_MODEL: &str = "qwen3-coder";
-/// Whose home the checkout lies in.
-const HOME_OWNER: &str = "alicewonder";
+use work::{HOME_OWNER, OPEN_MODEL, generate_transcripts, start, work};
 
 #[tokio::test]
 async fn hook_payloads_become_rows_that_pass_the_audit() -> Result<()> {
@@ -75,33 +73,34 @@ async fn no_planted_secret_is_in_any_file() -> Result<()> {
     let planted: Vec<_> = canaries(77).into_iter().filter(|canary| kinds.insert(canary.kind)).collect();
     ensure!(planted.len() >= 20, "only {} kinds", planted.len());
     let mut session = start(&stack, "s").await?;
-    for canary in &planted {
+    let mut calls = Vec::new();
+    for (number, canary) in planted.iter().enumerate() {
         stack.post_bare(&session.asks(&format!("Use this once: {}", canary.text))).await?;
         let input = json!({"command": canary.text.clone(), "description": "Use it"});
         let response = json!({"stdout": canary.text.clone(), "stderr": "", "interrupted": false});
-        let call = Call { tool: "Bash", input, outcome: Outcome::Response(response) };
-        stack.post_bare(&session.calls(call).1).await?;
-        stack.post_bare(&session.stops(&format!("It said {}", canary.text))).await?;
+        let (id, event) = session.calls(Call { tool: "Bash", input, outcome: Outcome::Response(response) });
+        stack.post_bare(&event).await?;
+        calls.push(id);
+        // What can be learnt of the turn: a call with a placeholder in it cannot.
+        stack.post_bare(&session.runs(&format!("cargo check --package part{number}")).1).await?;
+        stack.post_bare(&session.stops(&format!("Part {number} was checked with it."))).await?;
     }
     stack.post_bare(&session.ends()).await?;
     work(&stack, 12).await?;
     // What the server took out is put back behind its back: the dataset must not rely on what was done before it.
     let pool = stack.database().pool();
-    let rows: Vec<(i64,)> =
-        sqlx::query_as("select id from mem_user_prompts where prompt like 'Use this once%' order by id")
-            .fetch_all(pool)
-            .await?;
-    ensure!(rows.len() == planted.len(), "every prompt was kept");
-    for ((id,), canary) in rows.into_iter().zip(&planted) {
-        sqlx::query("update mem_user_prompts set prompt = $2, answer = $2 where id = $1")
-            .bind(id)
+    for (id, canary) in calls.iter().zip(&planted) {
+        let rewritten = sqlx::query_scalar::<_, i64>(
+            "update mem_tool_calls set input = $2, output_preview = $3 where tool_use_id = $1 returning prev_user_prompt_id",
+        )
+        .bind(id)
+        .bind(json!({"command": canary.text, "description": canary.text}))
+        .bind(&canary.text)
+        .fetch_one(pool)
+        .await?;
+        sqlx::query("update mem_user_prompts set prompt = $2 where id = $1")
+            .bind(rewritten)
             .bind(format!("Use this once: {}", canary.text))
-            .execute(pool)
-            .await?;
-        sqlx::query("update mem_tool_calls set input = $2, output_preview = $3 where prev_user_prompt_id = $1")
-            .bind(id)
-            .bind(json!({"command": canary.text, "description": canary.text}))
-            .bind(&canary.text)
             .execute(pool)
             .await?;
     }
@@ -120,7 +119,8 @@ async fn no_planted_secret_is_in_any_file() -> Result<()> {
     let made = make(&stack, &base, &arguments).await?;
     let report: Value = serde_json::from_str(&made.stdout).with_context(|| made.stderr.clone())?;
     let all = every_text(&folder_of(&report)?)?;
-    assert!(all.contains("Use this once") && all.contains("tool_1"), "the rows are there");
+    assert!(all.contains("Use this once: ") && all.contains("‹redacted:"), "the rows are there");
+    assert!(all.contains("tool_1"), "the schemas are there");
     for canary in &planted {
         assert!(!all.contains(&canary.secret), "a {} is in the dataset", canary.kind);
     }
@@ -213,83 +213,6 @@ async fn make(stack: &Stack, base: &Path, arguments: &[&str]) -> Result<Told> {
 
 fn folder_of(report: &Value) -> Result<PathBuf> {
     Ok(PathBuf::from(report["folder"].as_str().context("the dataset's folder")?))
-}
-
-async fn start(stack: &Stack, name: &str) -> Result<Conversation> {
-    let folder = repository(&stack.scratch().join("home").join(HOME_OWNER).join("widgets")).await?;
-    let mut session = Conversation::new(folder);
-    session.session_id = format!("{name}-{}", session.session_id);
-    let started = session.event("SessionStart", json!({"source": "startup", "model": OPEN_MODEL}));
-    stack.post_bare(&started).await?;
-    Ok(session)
-}
-
-/// Some days of work: each session asks, has files read and commands run, and gets answers.
-async fn work(stack: &Stack, sessions: usize) -> Result<()> {
-    const SUBJECTS: [&str; 8] =
-        ["the lexer", "the cache", "the parser", "the queue", "the router", "the index", "the logger", "the planner"];
-    const VERBS: [&str; 6] = ["Explain", "Measure", "Mend", "Review", "Rename", "Test"];
-    for number in 0..sessions {
-        let mut session = start(stack, &format!("s{number:03}")).await?;
-        let root = session.folder.display().to_string();
-        for turn in 0..4 {
-            let (subject, verb) = (SUBJECTS[(number + turn) % 8], VERBS[(number / 8 + turn) % 6]);
-            let noun = subject.trim_start_matches("the ");
-            let prompt = format!(
-                "{verb} {subject} in module m{number}x{turn} and tell me how case {} behaves",
-                number * 7 + turn
-            );
-            stack.post_bare(&session.asks(&prompt)).await?;
-            if turn == 3 && number % 2 == 0 {
-                let thanks =
-                    format!("Case {} of {subject} keeps its order because of m{number}x{turn}.", number * 7 + turn);
-                stack.post_bare(&session.stops(&thanks)).await?;
-                continue;
-            }
-            for call in calls(&root, noun, number, turn) {
-                stack.post_bare(&session.calls(call).1).await?;
-            }
-            let answer =
-                format!("{subject} of m{number}x{turn} holds: case {} behaves as its test says.", number * 7 + turn);
-            stack.post_bare(&session.stops(&answer)).await?;
-        }
-        stack.post_bare(&session.ends()).await?;
-    }
-    stack.drained().await
-}
-
-fn calls(root: &str, noun: &str, number: usize, turn: usize) -> Vec<Call> {
-    let path = format!("{root}/src/{noun}_{number}_{turn}.rs");
-    let read = json!({"type": "text", "file": {"filePath": path, "content": format!("fn {noun}_{number}() {{}}\n")}});
-    let log = format!("test {noun}_{number} ... ok\nby {HOME_OWNER} <alice@widgets.dev>\n");
-    let ran = json!({"stdout": log, "stderr": "", "interrupted": false, "isImage": false});
-    let call = |tool, input, response| Call { tool, input, outcome: Outcome::Response(response) };
-    let all = [
-        call("Read", json!({"file_path": path}), read),
-        call(
-            "Grep",
-            json!({"pattern": format!("{noun}_{number}"), "path": format!("{root}/src")}),
-            json!({"content": path}),
-        ),
-        call(
-            "Bash",
-            json!({"command": format!("cargo test {noun}_{number}_{turn}"), "description": "Run the test"}),
-            ran,
-        ),
-        call("Glob", json!({"pattern": format!("**/{noun}_{turn}*.rs")}), json!({"filenames": [path]})),
-    ];
-    // Every turn uses other tools, and some a failing one.
-    let mut all: Vec<_> = all
-        .into_iter()
-        .enumerate()
-        .filter(|(at, _)| !(number + turn + at).is_multiple_of(4))
-        .map(|(_, call)| call)
-        .collect();
-    if (number + turn).is_multiple_of(5) {
-        let input = json!({"command": format!("cargo bench {noun}_{number}"), "description": "Measure"});
-        all.push(Call { tool: "Bash", input, outcome: Outcome::Error("Exit code 101\nno bench target".into()) });
-    }
-    all
 }
 
 fn check_rows(folder: &Path, report: &Value) -> Result<()> {
@@ -387,45 +310,4 @@ fn every_text(folder: &Path) -> Result<String> {
         }
     }
     Ok(all)
-}
-
-/// Two sessions as Claude Code writes them down.
-fn generate_transcripts(folder: &Path) -> Result<Vec<PathBuf>> {
-    let project = folder.join("-srv-code-gadgets");
-    std::fs::create_dir_all(&project)?;
-    let mut files = Vec::new();
-    for number in 0..2 {
-        let session = format!("generated-{number}");
-        let line = |uuid: &str, kind: &str, message: Value, extra: Value| {
-            let mut line = json!({
-                "type": kind, "uuid": format!("{session}-{uuid}"), "sessionId": session, "cwd": "/srv/code/gadgets",
-                "timestamp": format!("2026-11-0{}T10:00:0{}Z", number + 1, uuid.len()), "version": "2.1.332", "message": message,
-            });
-            if let (Some(line), Value::Object(extra)) = (line.as_object_mut(), extra) {
-                line.extend(extra);
-            }
-            line.to_string()
-        };
-        let tool = json!({"role": "assistant", "model": OPEN_MODEL, "content": [
-            {"type": "tool_use", "id": format!("toolu_{number}"), "name": "Bash", "input": {"command": format!("make part{number}")}}]});
-        let result = json!({"role": "user", "content": [
-            {"type": "tool_result", "tool_use_id": format!("toolu_{number}"), "content": "built"}]});
-        let answer = json!({"role": "assistant", "model": OPEN_MODEL, "content": [
-            {"type": "text", "text": format!("Part {number} is built.")}]});
-        let text = [
-            line(
-                "a",
-                "user",
-                json!({"role": "user", "content": format!("Build part {number} of the gadget")}),
-                json!({}),
-            ),
-            line("bb", "assistant", tool, json!({})),
-            line("ccc", "user", result, json!({"toolUseResult": {"stdout": "built", "stderr": ""}})),
-            line("dddd", "assistant", answer, json!({})),
-        ];
-        let file = project.join(format!("{session}.jsonl"));
-        std::fs::write(&file, text.join("\n") + "\n")?;
-        files.push(file);
-    }
-    Ok(files)
 }
