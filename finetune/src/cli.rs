@@ -36,6 +36,9 @@ pub(crate) struct DatasetArgs {
     /// Folder of the base model: tokenizer.json, and tokenizer_config.json or chat_template.jinja
     #[arg(long, value_name = "FOLDER")]
     pub(crate) base: Option<PathBuf>,
+    /// How the trainers' configurations name the base: its id on the Hugging Face hub, or a folder
+    #[arg(long, value_name = "NAME")]
+    pub(crate) base_name: Option<String>,
     /// Where datasets lie; `<home>/data/processed` if not given
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,

@@ -26,7 +26,10 @@ async fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             // Nothing is left to tell the person with if stderr is gone too.
-            let _ = writeln!(stderr, "error: {error:#}");
+            let _ = writeln!(stderr, "error: {error}");
+            for cause in error.chain().skip(1) {
+                let _ = writeln!(stderr, "caused by: {cause}");
+            }
             if let Some(hint) = hint(&error) {
                 let _ = writeln!(stderr, "hint: {hint}");
             }

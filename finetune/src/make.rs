@@ -1,5 +1,6 @@
 //! `dataset`: asks for what is needed, builds, and says what came of it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use finetune::dataset::render::Base;
 use finetune::dataset::{self, Build, Built, Settings, Sources};
 use memory::home::Home;
 use memory::store::{self, Db};
+use sha2::{Digest as _, Sha256};
 
 use crate::cli::{DatasetArgs, Look};
 
@@ -54,7 +56,10 @@ pub(crate) async fn dataset(arguments: &DatasetArgs) -> anyhow::Result<ExitCode>
         return print(&crate::count::count(&db, arguments.json).await?);
     }
     let Some(folder) = &arguments.base else { return Err(hinted("no base model is named", BASE_HINT)) };
-    let base = Base::load(folder).map_err(|error| hinted(format!("{:#}", anyhow::Error::from(error)), BASE_HINT))?;
+    let base = Base::load(folder).map_err(|error| {
+        let what = format!("`{}` is no base to make a dataset for", folder.display());
+        anyhow::Error::from(error).context(Hinted { what, hint: BASE_HINT.to_owned() })
+    })?;
     memory::redact::install_from(None, Some(&home.config())).context("reading your rules of redaction")?;
     let db = store::connect(&url).await?;
     make(arguments, &settings, &base, &db, &home, &out).await
@@ -73,7 +78,14 @@ async fn make(
     let own = arguments.sources.clone().or_else(|| usual.exists().then_some(usual));
     let sources = Sources::load(own.as_deref())?;
     let sessions = dataset::sessions(db, &sources).await?;
-    let consent = consented(arguments, settings, &sessions, &sources, home)?;
+    let providers = dataset::restricted_providers(&sessions, &sources, settings);
+    let consent = consented(arguments, &providers, home)?;
+    let rules = home.config().join("redact.toml");
+    let read = [
+        ("offered tools", arguments.tools.as_deref()),
+        ("licence classes", own.as_deref()),
+        ("rules of redaction", Some(&*rules)),
+    ];
     let offered = arguments.tools.as_deref().map(dataset::read_offered).transpose()?.unwrap_or_default();
     let job = Build {
         base,
@@ -82,10 +94,25 @@ async fn make(
         offered,
         canaries: arguments.canary.clone(),
         consent,
+        providers,
+        inputs: hashes(&read)?,
+        base_name: arguments.base_name.clone(),
         out: &out.join(format!("{}_tools", base.family.as_str())),
     };
     let built = dataset::build(db, job).await.map_err(explained)?;
     report(&built, arguments.json, start)
+}
+
+/// The hash of each of the files that are there, by what it is.
+fn hashes(files: &[(&str, Option<&Path>)]) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut hashes = BTreeMap::new();
+    for (what, file) in files {
+        if let Some(file) = file.filter(|file| file.exists()) {
+            let bytes = std::fs::read(file).with_context(|| format!("reading `{}`", file.display()))?;
+            hashes.insert((*what).to_owned(), dataset::row::hex(&Sha256::digest(bytes)));
+        }
+    }
+    Ok(hashes)
 }
 
 fn explained(error: dataset::BuildError) -> anyhow::Error {
@@ -139,26 +166,19 @@ fn settings(arguments: &DatasetArgs) -> anyhow::Result<Settings> {
 }
 
 /// The user's yes, where these rows need one.
-fn consented(
-    arguments: &DatasetArgs,
-    settings: &Settings,
-    sessions: &[(store::TrainingSession, dataset::Licence)],
-    sources: &Sources,
-    home: &Home,
-) -> anyhow::Result<Option<Consent>> {
-    let providers = dataset::restricted_providers(sessions, sources, settings);
+fn consented(arguments: &DatasetArgs, providers: &BTreeSet<String>, home: &Home) -> anyhow::Result<Option<Consent>> {
     if providers.is_empty() {
         return Ok(None);
     }
     let file = home.config().join(consent::FILE_NAME);
     let recorded = Consent::read(&file)?;
-    if let Some(recorded) = recorded.as_ref().filter(|recorded| recorded.covers(&providers)) {
+    if let Some(recorded) = recorded.as_ref().filter(|recorded| recorded.covers(providers)) {
         return Ok(Some(recorded.clone()));
     }
     let how = if arguments.accept_source_terms {
         How::Flag
     } else if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-        let agreed = consent::ask(&providers, &mut std::io::stdin().lock(), &mut std::io::stderr().lock())?;
+        let agreed = consent::ask(providers, &mut std::io::stdin().lock(), &mut std::io::stderr().lock())?;
         if !agreed {
             return Err(hinted(
                 "nothing was written: you did not agree",
@@ -175,8 +195,8 @@ fn consented(
         ));
     };
     // A yes for some providers is not taken back by one for others.
-    let earlier = recorded.filter(|recorded| recorded.covers(&std::collections::BTreeSet::new()));
-    let all = providers.into_iter().chain(earlier.into_iter().flat_map(|recorded| recorded.providers)).collect();
+    let earlier = recorded.filter(|recorded| recorded.covers(&BTreeSet::new()));
+    let all = providers.iter().cloned().chain(earlier.into_iter().flat_map(|recorded| recorded.providers)).collect();
     let consent = Consent::new(all, how, Utc::now());
     consent.write(&file)?;
     Ok(Some(consent))

@@ -99,7 +99,7 @@ CONVERSATIONS = [
                                                 "merge": None, "deep": {"z": [1, [2, []]], "a": {}}})],
         [TODO],
     ),
-    ([S, user("numbers"), called("Bash", {"int": 1, "neg": -7, "big": 12345678901234, "half": 0.5, "yes": True, "no": None})], [BASH]),
+    ([S, user("numbers"), called("Bash", {"int": 1, "neg": -7, "big": 12345678901234, "half": 0.5, "tiny": 1e-7, "small": 0.00015, "odd": 2.5e-6, "huge": 1e16, "vast": 1.5e300, "whole": 3.0, "yes": True, "no": None})], [BASH]),
     ([S, user("order"), called("Bash", {"zebra": "1", "apple": "2", "mango": "3"})], [BASH, READ, EDIT, TODO]),
     ([S, user("long"), called("Read", {"file_path": "long.rs"}), result("Read", LONG), said("It has 40 items.")], [READ]),
     ([S, user(LONG), said("That is long.")], [READ]),

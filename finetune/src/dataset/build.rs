@@ -1,7 +1,7 @@
 //! From the journal to a dataset in a folder: gather, decide, write, judge.
 //!
-//! The rows lie in a file between the passes; in memory is only what the decisions need. So a journal of any size is built in the
-//! same memory, but for about a kilobyte a row.
+//! The rows lie in a file between the passes; in memory is what the decisions need of each, one to two kilobytes, and one session's turns
+//! at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,12 +12,13 @@ use memory::store::{self, Db, StoreError, TrainingSession};
 
 use super::audit::{Audit, Auditor};
 use super::balance::{Balance, Weighed, balance};
+use super::clean::{is_somebodys, names_pattern};
 use super::consent::Consent;
-use super::duplicates::Kept;
+use super::duplicates::{Kept, shingles};
 use super::gather::{DropNote, Entry, Gathered, gather};
 use super::manifest::{Counts, Manifest};
-use super::render::{Base, RenderError, Sample, samples};
-use super::row::{Row, draw_share};
+use super::render::{Base, Sample, samples};
+use super::row::{Row, draw_share, turn_of};
 use super::schema::{SchemaError, Tools};
 use super::select::Dropped;
 use super::settings::Settings;
@@ -36,6 +37,12 @@ pub struct Build<'a> {
     /// Texts that were planted in the journal and must be nowhere in the dataset.
     pub canaries: Vec<String>,
     pub consent: Option<Consent>,
+    /// Whose restricted outputs are used.
+    pub providers: BTreeSet<String>,
+    /// What else decided: the hash of each file that was read, by what it is.
+    pub inputs: BTreeMap<String, String>,
+    /// How trainers find the base; the family's smallest model if not known.
+    pub base_name: Option<String>,
     /// The folder that the version's folder is made in.
     pub out: &'a Path,
 }
@@ -69,15 +76,8 @@ impl BuildError {
 /// The sessions of the journal, and what the terms of their models say.
 pub async fn sessions(db: &Db, sources: &Sources) -> Result<Vec<(TrainingSession, Licence)>, StoreError> {
     let sessions = store::training_sessions(db).await?;
-    Ok(sessions
-        .into_iter()
-        .map(|session| (sources.licence(session.source_model.as_deref()), session))
-        .map(swap)
-        .collect())
-}
-
-fn swap<A, B>((left, right): (A, B)) -> (B, A) {
-    (right, left)
+    let licence = |session: &TrainingSession| sources.licence(session.source_model.as_deref());
+    Ok(sessions.into_iter().map(|session| (session.clone(), licence(&session))).collect())
 }
 
 /// Whose restricted outputs these settings would use.
@@ -97,26 +97,24 @@ pub fn restricted_providers(
 /// Builds the next version. Until all is written, the folder's name ends in `.partial`.
 pub async fn build(db: &Db, job: Build<'_>) -> Result<Built, BuildError> {
     let folder = next_version(job.out)?;
-    let partial = folder.with_extension("partial");
-    if partial.exists() {
-        fs::remove_dir_all(&partial).map_err(BuildError::writing(&partial))?;
-    }
-    fs::create_dir_all(&partial).map_err(BuildError::writing(&partial))?;
+    // Two builds at once write into a folder each; the second to end finds the name taken.
+    let partial = folder.with_extension(format!("{}.partial", std::process::id()));
+    private_folder(&partial).map_err(BuildError::writing(&partial))?;
 
     let scratch = partial.join("gathered.jsonl");
     let mut gathered = gather(db, job.sessions, job.base, job.settings, &scratch).await?;
     let count = |text: &str| job.base.tokens.count(text);
-    let tools = Tools::new(job.offered.clone(), &gathered.seen, &count)?;
+    let tools = Tools::new(job.offered.clone(), &gathered.seen, &job.base.control, job.settings.tools_tokens, &count)?;
     let verdicts = decide(&mut gathered, job.settings);
     let auditor = Auditor::new(
         job.settings.limits.clone(),
         job.settings.max_tokens,
         &job.base.control,
         &tools,
-        job.canaries.clone(),
+        names_pattern(owners(job.sessions).iter().map(String::as_str)),
     );
-    let mut pass =
-        Pass { job: &job, tools: &tools, auditor, writer: Writer::create(&partial, job.base.family)?, lost: 0 };
+    let writer = Writer::create(&partial, &job.canaries)?;
+    let mut pass = Pass { job: &job, tools: &tools, auditor, writer, kept: Kept::default(), lost: 0 };
     pass.rows(&scratch, &verdicts, &mut gathered)?;
     fs::remove_file(&scratch).map_err(BuildError::writing(&scratch))?;
 
@@ -127,18 +125,39 @@ pub async fn build(db: &Db, job: Build<'_>) -> Result<Built, BuildError> {
     }
     let counts = Counts { sessions: gathered.sessions, turns: gathered.turns, gathered: verdicts.len() as u64, drops };
     writer.drops(&gathered.dropped)?;
-    for schema in tools.schemas() {
-        auditor.search_canaries(&schema.to_string(), "a tool's schema");
+    for file in writer.files_with_canaries() {
+        auditor.found_canary(&file);
     }
     let audit = auditor.finish(lost);
     if audit.rows == 0 {
         fs::remove_dir_all(&partial).map_err(BuildError::writing(&partial))?;
         return Err(BuildError::Empty(reasons(&counts)));
     }
-    let manifest = Manifest::new(job.base, job.settings, job.consent, counts, &audit);
-    let manifest = writer.finish(manifest, &audit)?;
+    let manifest = Manifest::new(&job, counts, &audit);
+    let manifest = writer.finish(manifest, &audit, job.base_name.as_deref())?;
     fs::rename(&partial, &folder).map_err(BuildError::writing(&folder))?;
     Ok(Built { folder, manifest, audit })
+}
+
+/// Only the user may read what is in it.
+fn private_folder(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+/// In whose homes the sessions' checkouts lie. Read in another way than the cleaning reads it: this is to find what that missed.
+fn owners(sessions: &[(TrainingSession, Licence)]) -> BTreeSet<String> {
+    let folders = sessions.iter().filter_map(|(session, _)| session.folder.as_deref());
+    let owner = |folder: &str| {
+        let mut parts = folder.split(['/', '\\']).skip(1);
+        matches!(parts.next(), Some("home" | "Users")).then(|| parts.next().unwrap_or_default().to_owned())
+    };
+    folders.filter_map(owner).filter(|name| is_somebodys(name)).collect()
 }
 
 fn reasons(counts: &Counts) -> String {
@@ -225,7 +244,9 @@ struct Pass<'a> {
     tools: &'a Tools,
     auditor: Auditor<'a>,
     writer: Writer,
-    /// How many rows the template did not render as a server would send them.
+    /// What was written so far: rows that differed only in a call that carries no loss are the same now.
+    kept: Kept,
+    /// How many rows could not be rendered as a server would send them.
     lost: u64,
 }
 
@@ -263,10 +284,8 @@ impl Pass<'_> {
         });
         let mut row = row.ends_where_trained().ok_or_else(|| drop(Dropped::NothingToTrain))?;
         row.tools = self.tools.offer(&row, settings.tools_tokens, settings.seed);
-        let samples = samples(&row, self.job.base).map_err(|error| {
-            if matches!(error, RenderError::Template(_) | RenderError::Prefix(_) | RenderError::Endless(_)) {
-                self.lost += 1;
-            }
+        let samples = samples(&row, self.job.base).map_err(|_| {
+            self.lost += 1;
             drop(Dropped::Template)
         })?;
         if samples.iter().any(|sample| sample.ids.len() > settings.max_tokens) {
@@ -275,6 +294,9 @@ impl Pass<'_> {
         // Once more: what was two texts is one now.
         if samples.iter().any(|sample| *memory::redact::clean(&sample.text) != *sample.text) {
             return Err(drop(Dropped::Secret));
+        }
+        if self.kept.add(shingles(&row), turn_of(&row)).is_some() {
+            return Err(drop(Dropped::NearDuplicate));
         }
         Ok((row, samples))
     }

@@ -24,8 +24,8 @@ pub(super) fn card(manifest: &Manifest, audit: &Audit) -> String {
     let _ = writeln!(out, "- audit {verdict}: audit.md");
     let _ = writeln!(out, "- seed {}, longest row {} tokens", manifest.settings.seed, manifest.settings.max_tokens);
     match &manifest.consent {
-        Some(consent) => {
-            let providers = consent.providers.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        Some(_) => {
+            let providers = manifest.providers.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
             let _ = writeln!(
                 out,
                 "- holds outputs of models whose terms restrict training on them ({providers}); the user agreed"

@@ -4,7 +4,7 @@
 //! What is compared is the prompt and what is trained on it. Results are left out: the same question with the same calls is the
 //! same lesson, however long the tests took this time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 use super::row::Row;
@@ -61,37 +61,59 @@ pub(super) fn jaccard(left: &[u32], right: &[u32]) -> f64 {
     if together == 0 { 1.0 } else { shared as f64 / together as f64 }
 }
 
-/// What was kept so far.
+/// What was kept so far. Rows of one band hang together in a list, so that a row takes its shingles and half a kilobyte.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     rows: Vec<(Shingles, u64)>,
-    bands: HashMap<u64, Vec<u32>>,
+    /// By band: the row that was kept last in it.
+    last: HashMap<u64, u32>,
+    /// By row: in each of its bands, the row that was kept there before it.
+    before: Vec<[u32; BANDS]>,
 }
 
+/// Before the first row of a band.
+const NONE: u32 = u32::MAX;
+
 impl Kept {
-    /// The number of a row that says nearly the same. `turn` names the turn that a row is a part of: the parts of one turn have the
-    /// same prompt and are no copies of each other.
-    pub(super) fn similar(&self, shingles: &Shingles, turn: u64) -> Option<usize> {
-        let candidates = bands(shingles).into_iter().filter_map(|key| self.bands.get(&key)).flatten();
-        let mut candidates = candidates.map(|number| *number as usize);
-        candidates.find(|number| {
-            let (other, other_turn) = &self.rows[*number];
-            *other_turn != turn && jaccard(shingles, other) >= SIMILAR
-        })
+    /// The number of a row that says nearly the same and is among those that are asked for. `turn` names the turn that a row is a part
+    /// of: the parts of one turn have the same prompt and are no copies of each other.
+    pub(super) fn similar(
+        &self,
+        shingles: &Shingles,
+        turn: u64,
+        is_asked_for: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        let mut seen = HashSet::new();
+        for (band, key) in bands(shingles).into_iter().enumerate() {
+            let mut next = self.last.get(&key).copied().unwrap_or(NONE);
+            while next != NONE {
+                let number = next as usize;
+                next = self.before[number][band];
+                let (other, other_turn) = &self.rows[number];
+                if *other_turn == turn || !is_asked_for(number) || !seen.insert(number) {
+                    continue;
+                }
+                // What differs that much in size shares too little.
+                let (few, many) = (shingles.len().min(other.len()), shingles.len().max(other.len()));
+                if few as f64 >= SIMILAR * many as f64 && jaccard(shingles, other) >= SIMILAR {
+                    return Some(number);
+                }
+            }
+        }
+        None
     }
 
     /// Keeps a row, as the next number.
     pub(super) fn push(&mut self, shingles: Shingles, turn: u64) {
         let number = self.rows.len() as u32;
-        for key in bands(&shingles) {
-            self.bands.entry(key).or_default().push(number);
-        }
+        let keys = bands(&shingles);
+        self.before.push(keys.map(|key| self.last.insert(key, number).unwrap_or(NONE)));
         self.rows.push((shingles, turn));
     }
 
     /// Keeps a row unless one was kept that says nearly the same; that row's number is returned then.
     pub(super) fn add(&mut self, shingles: Shingles, turn: u64) -> Option<usize> {
-        let similar = self.similar(&shingles, turn);
+        let similar = self.similar(&shingles, turn, |_| true);
         if similar.is_none() {
             self.push(shingles, turn);
         }

@@ -14,7 +14,7 @@ use super::build::BuildError;
 use super::clean::{Cleaner, Places, for_each_string};
 use super::duplicates::{Shingles, shingles};
 use super::render::Base;
-use super::row::{Row, draw};
+use super::row::{Row, turn_of};
 use super::schema::Seen;
 use super::select::{Dropped, Turn, select};
 use super::settings::Settings;
@@ -172,10 +172,10 @@ impl Gathered {
         made
     }
 
-    /// Learns what the tools take from the calls that worked.
+    /// Learns what the tools take.
     fn see(&mut self, turn: &Turn) {
-        for step in turn.steps.iter().filter(|step| step.is_trained) {
-            self.seen.add(&step.tool, &step.arguments);
+        for step in &turn.steps {
+            self.seen.add(&step.tool, &step.arguments, step.is_trained);
         }
     }
 
@@ -192,11 +192,10 @@ impl Gathered {
             self.projects.push(row.source.project.clone());
             self.projects.len() - 1
         });
-        let prompt = row.source.prompts.last().map_or("", String::as_str);
         self.entries.push(Entry {
             weighed: Weighed { id: row.id.clone(), ending: row.ending, calls },
             shingles: shingles(row),
-            turn: draw(0, &[&row.source.session, prompt]),
+            turn: turn_of(row),
             session: self.sessions as u32,
             project: project as u32,
         });

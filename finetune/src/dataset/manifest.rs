@@ -1,13 +1,14 @@
 //! `manifest.json`: everything that decided about a dataset, and the hash of everything in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::audit::Audit;
+use super::build::Build;
 use super::consent::Consent;
-use super::render::{Base, Family};
+use super::render::Family;
 use super::select::Dropped;
 use super::settings::Settings;
 use super::split::Split;
@@ -26,6 +27,10 @@ pub struct Manifest {
     pub template_sha256: String,
     pub tokenizer_sha256: String,
     pub settings: Settings,
+    /// The hash of every other file that decided, by what it is: offered tools, licence classes, rules of redaction.
+    pub inputs: BTreeMap<String, String>,
+    /// Whose restricted outputs are in it, and the user's yes to that.
+    pub providers: BTreeSet<String>,
     pub consent: Option<Consent>,
     pub counts: Counts,
     pub splits: BTreeMap<Split, u64>,
@@ -62,15 +67,18 @@ pub enum ManifestError {
 }
 
 impl Manifest {
-    pub fn new(base: &Base, settings: &Settings, consent: Option<Consent>, counts: Counts, audit: &Audit) -> Self {
+    pub(super) fn new(job: &Build<'_>, counts: Counts, audit: &Audit) -> Self {
+        let base = job.base;
         Self {
             manifest: VERSION,
             program: env!("CARGO_PKG_VERSION").to_owned(),
             family: base.family,
             template_sha256: base.template_sha256.clone(),
             tokenizer_sha256: base.tokenizer_sha256.clone(),
-            settings: settings.clone(),
-            consent,
+            settings: job.settings.clone(),
+            inputs: job.inputs.clone(),
+            providers: job.providers.clone(),
+            consent: job.consent.clone(),
             counts,
             splits: audit.splits.clone(),
             audit_passed: audit.passed,

@@ -173,6 +173,11 @@ impl Message {
     }
 }
 
+/// Names the turn that a row is about, or a part of it.
+pub fn turn_of(row: &Row) -> u64 {
+    draw(0, &[&row.source.agent, &row.source.session, row.source.prompts.last().map_or("", String::as_str)])
+}
+
 /// The id of the row that a part of a turn becomes.
 pub fn id_of(agent: &str, session: &str, prompt: &str, part: usize) -> String {
     const KEPT_BYTES: usize = 6;

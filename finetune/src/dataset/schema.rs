@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use jsonschema::Validator;
-use memory::redact;
 use serde_json::{Map, Value, json};
 
+use super::clean::{ControlTokens, clean_schema};
 use super::row::{Row, draw};
 
 /// A member that so many calls of a tool have is required.
@@ -16,7 +16,12 @@ const MAX_MEMBERS: usize = 24;
 
 /// What the calls of the journal tell about their tools.
 #[derive(Debug, Default)]
-pub struct Seen(BTreeMap<String, SeenTool>);
+pub(super) struct Seen {
+    /// Of calls that may be learnt.
+    learnt: BTreeMap<String, SeenTool>,
+    /// Of others: all that is known of a tool that never worked.
+    others: BTreeMap<String, SeenTool>,
+}
 
 #[derive(Debug, Default)]
 struct SeenTool {
@@ -56,8 +61,9 @@ pub enum SchemaError {
 }
 
 impl Seen {
-    pub fn add(&mut self, name: &str, arguments: &Map<String, Value>) {
-        let tool = self.0.entry(name.to_owned()).or_default();
+    pub(super) fn add(&mut self, name: &str, arguments: &Map<String, Value>, is_learnt: bool) {
+        let tools = if is_learnt { &mut self.learnt } else { &mut self.others };
+        let tool = tools.entry(name.to_owned()).or_default();
         tool.calls += 1;
         for (name, value) in arguments {
             let member = tool.members.entry(name.clone()).or_default();
@@ -70,7 +76,7 @@ impl Seen {
     }
 
     fn schema(&self, name: &str) -> Option<Value> {
-        let tool = self.0.get(name)?;
+        let tool = self.learnt.get(name).or_else(|| self.others.get(name))?;
         let mut members: Vec<_> = tool.members.iter().collect();
         members.sort_by_key(|(name, member)| (std::cmp::Reverse(member.calls), (*name).clone()));
         members.truncate(MAX_MEMBERS);
@@ -128,10 +134,17 @@ pub fn read_offered(path: &Path) -> Result<Vec<Value>, SchemaError> {
 }
 
 impl Tools {
-    /// Of what was offered, and of what was seen where nothing is known of the offer.
-    pub fn new(offered: Vec<Value>, seen: &Seen, count: &dyn Fn(&str) -> usize) -> Result<Self, SchemaError> {
+    /// Of what was offered, and of what was seen where nothing is known of the offer. A schema that would take more than half of the
+    /// room that rows have for tools loses its descriptions.
+    pub(super) fn new(
+        offered: Vec<Value>,
+        seen: &Seen,
+        control: &ControlTokens,
+        room: usize,
+        count: &dyn Fn(&str) -> usize,
+    ) -> Result<Self, SchemaError> {
         let mut schemas: BTreeMap<String, Value> = BTreeMap::new();
-        for name in seen.0.keys() {
+        for name in seen.learnt.keys().chain(seen.others.keys()) {
             schemas.extend(seen.schema(name).map(|schema| (name.clone(), schema)));
         }
         for tool in offered {
@@ -140,10 +153,14 @@ impl Tools {
         }
         let mut tools = BTreeMap::new();
         for (name, mut schema) in schemas {
-            redact::clean_json(&mut schema);
+            clean_schema(&mut schema, control);
+            let mut tokens = count(&schema.to_string());
+            if tokens > room / 2 {
+                drop_descriptions(&mut schema);
+                tokens = count(&schema.to_string());
+            }
             let validator = jsonschema::validator_for(&schema["function"]["parameters"])
                 .map_err(|error| SchemaError::Schema { name: name.clone(), reason: error.to_string() })?;
-            let tokens = count(&schema.to_string());
             tools.insert(name, Tool { schema, tokens, validator });
         }
         Ok(Self(tools))
@@ -161,7 +178,7 @@ impl Tools {
         let mut names: Vec<_> = called.iter().copied().filter(|name| self.0.contains_key(*name)).collect();
         let mut taken: usize = names.iter().map(|name| self.0[*name].tokens).sum();
         let mut others: Vec<_> = self.0.keys().map(String::as_str).filter(|name| !called.contains(name)).collect();
-        others.sort_by_key(|name| draw(seed, &["distractor", &row.id, name]));
+        others.sort_by_cached_key(|name| draw(seed, &["distractor", &row.id, name]));
         for name in others {
             let tool = self.0[name].tokens;
             if taken + tool <= tokens {
@@ -169,12 +186,20 @@ impl Tools {
                 names.push(name);
             }
         }
-        names.sort_by_key(|name| draw(seed, &["order", &row.id, name]));
+        names.sort_by_cached_key(|name| draw(seed, &["order", &row.id, name]));
         names.into_iter().map(|name| self.0[name].schema.clone()).collect()
     }
+}
 
-    pub fn schemas(&self) -> impl Iterator<Item = &Value> {
-        self.0.values().map(|tool| &tool.schema)
+/// Takes out what only explains; a member that is called so is none.
+fn drop_descriptions(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(drop_descriptions),
+        Value::Object(members) => {
+            members.retain(|name, member| name != "description" || !member.is_string());
+            members.values_mut().for_each(drop_descriptions);
+        }
+        _ => {}
     }
 }
 
@@ -188,6 +213,10 @@ mod tests {
         value.as_object().unwrap().clone()
     }
 
+    fn control() -> ControlTokens {
+        ControlTokens::of(["<|im_end|>".to_owned()])
+    }
+
     fn tools() -> Tools {
         let mut seen = Seen::default();
         for number in 0..40 {
@@ -195,11 +224,11 @@ mod tests {
             if number % 4 == 0 {
                 arguments.insert("limit".into(), json!(number));
             }
-            seen.add("Read", &arguments);
-            seen.add("Bash", &members(&json!({ "command": "ls" })));
-            seen.add("TodoWrite", &members(&json!({ "todos": [{ "content": "x" }] })));
+            seen.add("Read", &arguments, true);
+            seen.add("Bash", &members(&json!({ "command": "ls" })), true);
+            seen.add("TodoWrite", &members(&json!({ "todos": [{ "content": "x" }] })), true);
         }
-        Tools::new(Vec::new(), &seen, &str::len).unwrap()
+        Tools::new(Vec::new(), &seen, &control(), 1_000, &str::len).unwrap()
     }
 
     fn row(id: &str, tool: &str) -> Row {
@@ -256,11 +285,38 @@ mod tests {
     #[test]
     fn prefers_what_was_really_offered() {
         let mut seen = Seen::default();
-        seen.add("Bash", &members(&json!({ "command": "ls" })));
+        seen.add("Bash", &members(&json!({ "command": "ls" })), true);
         let offered = json!({"type": "function", "function": {"name": "Bash", "description": "Runs a command",
             "parameters": {"type": "object", "properties": {}, "required": ["command", "description"]}}});
-        let tools = Tools::new(vec![offered], &seen, &str::len).unwrap();
+        let tools = Tools::new(vec![offered], &seen, &control(), 1_000, &str::len).unwrap();
         assert_eq!(tools.0["Bash"].schema["function"]["description"], "Runs a command");
         assert!(!tools.accepts("Bash", &members(&json!({ "command": "ls" }))));
+    }
+
+    #[test]
+    fn cleans_what_was_offered_and_shortens_what_is_too_long() {
+        let described = |text: &str| {
+            json!({"type": "function", "function": {"name": "Bash", "description": text,
+                "parameters": {"type": "object", "properties": {"description": {"type": "string", "description": "why"}}}}})
+        };
+        let made = |text: &str| {
+            let seen = Seen::default();
+            Tools::new(vec![described(text)], &seen, &control(), 1_000, &str::len).unwrap().0["Bash"].schema.clone()
+        };
+        assert_eq!(
+            made("ends with <|im_end|> in /home/alice/x")["function"]["description"],
+            "ends with < |im_end|> in /home/user/x"
+        );
+        let long = made(&"word ".repeat(200));
+        assert_eq!(long["function"].get("description"), None);
+        assert_eq!(long["function"]["parameters"]["properties"]["description"], json!({"type": "string"}));
+    }
+
+    #[test]
+    fn knows_a_tool_that_never_worked() {
+        let mut seen = Seen::default();
+        seen.add("Fetch", &members(&json!({ "url": "x" })), false);
+        let tools = Tools::new(Vec::new(), &seen, &control(), 1_000, &str::len).unwrap();
+        assert_eq!(tools.offer(&row("a", "Fetch"), 0, 7).len(), 1);
     }
 }

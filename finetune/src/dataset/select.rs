@@ -9,6 +9,7 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::clean::any_string;
 use super::settings::{FailedCalls, Filter, Settings, StoppedCalls};
 use super::sources::Licence;
 
@@ -101,19 +102,11 @@ impl Dropped {
     }
 }
 
-/// Tags of what clients put into a prompt by themselves.
-const INJECTED: [&str; 10] = [
-    "<task-notification",
-    "<system-reminder",
-    "<local-command",
-    "<command-name",
-    "<command-message",
-    "<bash-input",
-    "<bash-stdout",
-    "<environment_context",
-    "<user_instructions",
-    "<user-memory-input",
-];
+/// Elements that other clients open a prompt of their own with.
+const INJECTED: [&str; 4] = ["<environment_context", "<user_instructions", "<permissions", "<bash-input"];
+
+/// How a text that was cut in the middle says so.
+const CUT: &str = " bytes left out …]";
 
 /// How calls end that never ran to their end because a person, or a rule of theirs, stopped them.
 const STOPPED: [&str; 8] = [
@@ -144,31 +137,29 @@ impl Filter {
 
 /// The part of a turn that can teach something.
 pub(super) fn select(turn: TrainingTurn, settings: &Settings) -> Result<Turn, Dropped> {
-    let prompt = turn.prompt.trim();
-    if turn.is_truncated || prompt.is_empty() || prompt.contains(NOT_KEPT) {
+    if turn.prompt.trim().is_empty() || !is_whole(&turn.prompt) || turn.calls.iter().any(|call| call.output_is_gone) {
         return Err(Dropped::NotWhole);
     }
-    if is_injected(prompt) {
-        return Err(Dropped::InjectedText);
-    }
-    if has_image(prompt) {
+    let prompt = typed(&turn.prompt).ok_or(Dropped::InjectedText)?;
+    if has_image(&prompt) {
         return Err(Dropped::Image);
     }
-    let was_stopped = turn.calls.iter().any(is_stopped);
-    if settings.filter.only_successful && turn.calls.iter().any(|call| !call.success) {
+    if settings.filter.only_successful && turn.calls.iter().any(|call| !call.success || call.outcome_is_assumed) {
         return Err(Dropped::Failed);
     }
-    let prompt = prompt.to_owned();
+    let was_stopped = turn.calls.iter().any(is_stopped);
+    let count = turn.calls.len();
     let steps: Vec<_> = turn.calls.into_iter().filter_map(|call| step(call, settings)).collect();
-    // What is said after a person stopped the work is no closing answer.
-    let answer = turn.answer.map(|text| text.trim().to_owned());
-    let answer = answer.filter(|text| !text.is_empty() && !text.contains(NOT_KEPT) && !was_stopped);
+    // What is said after a person stopped the work is no closing answer, and what rests on a call that is not there is made up.
+    let answer = turn.answer.filter(|_| !was_stopped && steps.len() == count);
+    let answer = answer.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty() && is_whole(text));
     if answer.is_none() && !steps.iter().any(|step| step.is_trained) {
         return Err(Dropped::NothingToTrain);
     }
     Ok(Turn { prompt_id: turn.prompt_id, prompt, steps, answer })
 }
 
+/// Nothing of a call that is left out.
 fn step(call: TrainingCall, settings: &Settings) -> Option<Step> {
     let is_stopped = is_stopped(&call);
     if is_stopped && settings.stopped_calls == StoppedCalls::Drop {
@@ -177,29 +168,28 @@ fn step(call: TrainingCall, settings: &Settings) -> Option<Step> {
     if !settings.own_tools && is_own_tool(&call.tool_name) {
         return None;
     }
-    let is_trained = !is_stopped
-        && match (call.success, settings.failed_calls) {
-            (true, _) | (false, FailedCalls::Train) => !call.is_truncated,
-            (false, FailedCalls::Mask) => false,
-            (false, FailedCalls::Drop) => return None,
-        };
+    let may_be_trained = match (call.success, settings.failed_calls) {
+        (true, _) | (false, FailedCalls::Train) => true,
+        (false, FailedCalls::Mask) => false,
+        (false, FailedCalls::Drop) => return None,
+    };
     let arguments = match call.input {
         Value::Object(members) => members,
         // A tool that takes one text and no object.
         other => Map::from_iter([("input".to_owned(), other)]),
     };
-    if holds_nothing(&arguments) {
-        return None;
-    }
     let result = match (call.output, call.error) {
         (Some(output), Some(error)) if !output.contains(&error) => format!("{error}\n{output}"),
         (Some(output), _) => output,
         (None, error) => error.unwrap_or_default(),
     };
-    if has_image(&result) {
+    let is_cut = arguments.values().any(|value| any_string(value, &|text| !is_whole(text)));
+    // Of what was only counted, not even that it was called like this is known.
+    if has_image(&result) || result.contains(NOT_KEPT) {
         return None;
     }
-    let result = result.trim_end().replace(NOT_KEPT, "");
+    let is_trained = may_be_trained && !is_stopped && !is_cut && !call.outcome_is_assumed;
+    let result = result.trim_end().to_owned();
     Some(Step { call_id: call.tool_use_id, tool: call.tool_name, arguments, result, is_trained })
 }
 
@@ -213,23 +203,28 @@ fn is_own_tool(name: &str) -> bool {
     OWN.is_match(name)
 }
 
-fn is_injected(prompt: &str) -> bool {
+/// What a person typed of a prompt; nothing where a client wrote all of it, or it is a command to the client.
+fn typed(prompt: &str) -> Option<String> {
     static COMMAND: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^/[a-z][a-z0-9_:-]*(\s|$)").expect("the pattern is constant"));
-    INJECTED.iter().any(|tag| prompt.starts_with(tag)) || COMMAND.is_match(prompt)
+    let typed = memory::transcripts::typed_by_person(prompt)?;
+    let typed = typed.trim();
+    let is_injected = INJECTED.iter().any(|tag| typed.starts_with(tag)) || COMMAND.is_match(typed);
+    (!is_injected && !typed.is_empty()).then(|| typed.to_owned())
 }
 
-/// What the journal, and clients, write where a picture was.
+/// What the journal, and clients, write where a picture was, or another file that is no text.
 fn has_image(text: &str) -> bool {
     static IMAGE: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"\[Image #\d+\]|\[image/[a-z0-9.+-]+, [^\]]*\]|\[application/pdf, [^\]]*\]")
+        Regex::new(r"\[(?:Image #\d+|image|(?:image|audio|video|application)/[a-z0-9.+-]+, [^\]]*|binary, [^\]]*)\]")
             .expect("the pattern is constant")
     });
     IMAGE.is_match(text)
 }
 
-fn holds_nothing(arguments: &Map<String, Value>) -> bool {
-    arguments.values().any(|value| value.as_str().is_some_and(|text| text.contains(NOT_KEPT)))
+/// Whether all of a text was kept.
+fn is_whole(text: &str) -> bool {
+    !text.contains(NOT_KEPT) && !text.contains(CUT)
 }
 
 #[cfg(test)]
@@ -272,9 +267,16 @@ mod tests {
         check("<system-reminder>be nice</system-reminder>", Dropped::InjectedText);
         check("/compact", Dropped::InjectedText);
         check("/review the parser", Dropped::InjectedText);
+        check("<ide_opened_file>a.rs</ide_opened_file>", Dropped::InjectedText);
         check("what is this? [Image #1]", Dropped::Image);
+        check("what is this? [image]", Dropped::Image);
+        check("begin\n[… 70000 bytes left out …]\nend", Dropped::NotWhole);
         check("  ", Dropped::NotWhole);
-        assert!(select(turn("/srv/code/a.rs is wrong", Vec::new(), Some("Yes.")), &Settings::default()).is_ok());
+        let selected = select(
+            turn("/srv/a.rs is wrong\n<system-reminder>x</system-reminder>", Vec::new(), Some("Yes.")),
+            &Settings::default(),
+        );
+        assert_eq!(selected.unwrap().prompt, "/srv/a.rs is wrong");
     }
 
     #[test]
@@ -327,6 +329,33 @@ mod tests {
         let tools: Vec<_> = selected.steps.iter().map(|step| step.tool.as_str()).collect();
         assert_eq!(tools, ["apply_patch"]);
         assert_eq!(selected.steps[0].arguments["input"], "*** Begin Patch", "a text becomes an object");
+    }
+
+    #[test]
+    fn has_no_answer_that_rests_on_a_call_which_is_not_there() {
+        let asked = call("mcp__agent-memory__search", json!({"query": "x"}), Some("We use tabs."), None);
+        let only = select(turn("what did we decide?", vec![asked.clone()], Some("We use tabs.")), &Settings::default());
+        assert_eq!(only.unwrap_err(), Dropped::NothingToTrain);
+        let calls = vec![asked, call("Bash", json!({"command": "x"}), Some("ok"), None)];
+        let selected = select(turn("go", calls, Some("We use tabs.")), &Settings::default()).unwrap();
+        assert_eq!((selected.steps.len(), selected.answer), (1, None));
+        let gone = TrainingCall { output_is_gone: true, ..call("Bash", json!({"command": "x"}), None, None) };
+        assert_eq!(select(turn("go", vec![gone], Some("Done.")), &Settings::default()).unwrap_err(), Dropped::NotWhole);
+        let not_kept = call("Bash", json!({}), Some(NOT_KEPT), None);
+        assert_eq!(
+            select(turn("go", vec![not_kept], None), &Settings::default()).unwrap_err(),
+            Dropped::NothingToTrain
+        );
+    }
+
+    #[test]
+    fn learns_no_call_that_was_cut_or_whose_outcome_nobody_told() {
+        let cut = call("Write", json!({"content": "a\n[… 9 bytes left out …]\nz"}), Some("ok"), None);
+        let assumed =
+            TrainingCall { outcome_is_assumed: true, ..call("Bash", json!({"command": "x"}), Some("ok"), None) };
+        let long = call("Bash", json!({"command": "x"}), Some("a\n[… 9 bytes left out …]\nz"), None);
+        let selected = select(turn("go", vec![cut, assumed, long], None), &Settings::default()).unwrap();
+        assert_eq!(selected.steps.iter().map(|step| step.is_trained).collect::<Vec<_>>(), [false, false, true]);
     }
 
     #[test]

@@ -178,7 +178,7 @@ impl Settings {
             return Err(SettingsError::OutOfRange { name, value, range: "at most a half" });
         }
         if self.tools_tokens + MIN_CONVERSATION_TOKENS > self.max_tokens {
-            let range = "larger than `tools_tokens` by at least 128";
+            let range = "larger than `tools_tokens` by at least 256";
             let value = self.max_tokens.to_string();
             return Err(SettingsError::OutOfRange { name: "max_tokens".to_owned(), value, range });
         }
@@ -187,7 +187,7 @@ impl Settings {
 }
 
 /// Less than this holds no prompt and its call.
-const MIN_CONVERSATION_TOKENS: usize = 128;
+const MIN_CONVERSATION_TOKENS: usize = 256;
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::clean::{any_string, is_grounded, is_monologue, is_repetitive, map_strings, settle};
+use super::clean::{any_string, is_grounded, is_monologue, is_repetitive, map_texts, settle};
 use super::row::{Ending, Message, Provenance, Row, id_of};
 use super::select::{Dropped, Step, Turn};
 use super::sources::Licence;
@@ -203,7 +203,8 @@ impl Draft {
     fn add(&mut self, turn: &Turn, part: Part) {
         for (number, step) in turn.steps.iter().enumerate().take(part.to).skip(part.lead) {
             let is_new = number >= part.from && (number > part.lead || number == 0);
-            if is_new && step.is_trained && self.may_be_learnt(&Value::Object(step.arguments.clone())) {
+            let call = Message::call(&step.tool, step.arguments.clone());
+            if is_new && step.is_trained && self.may_be_learnt(&call) {
                 self.trained.push(self.messages.len());
             }
             self.call(step);
@@ -211,17 +212,22 @@ impl Draft {
         }
         if let Some(answer) = turn.answer.as_deref().filter(|_| part.has_answer) {
             let is_report = !is_monologue(answer) && !memory::redact::is_cleaned(answer);
-            if is_report && self.may_be_learnt(&Value::String(answer.to_owned())) {
+            let answer = Message::answer(answer.to_owned());
+            if is_report && self.may_be_learnt(&answer) {
                 self.trained.push(self.messages.len());
-                self.messages.push(Message::answer(answer.to_owned()));
+                self.messages.push(answer);
             }
         }
     }
 
     /// Neither endless repetition nor a claim that stands nowhere before.
-    fn may_be_learnt(&self, value: &Value) -> bool {
-        let before = self.messages.iter().map(Message::content);
-        !any_string(value, &|text| is_repetitive(text) || !is_grounded(text, before.clone()))
+    fn may_be_learnt(&self, message: &Message) -> bool {
+        let claims = message.calls().iter().filter_map(|call| call.function.arguments.get("command"));
+        let mut claims = claims.filter_map(Value::as_str).chain([message.content()]);
+        let values = message.calls().iter().flat_map(|call| call.function.arguments.values());
+        let repeats =
+            is_repetitive(message.content()) || values.into_iter().any(|value| any_string(value, &is_repetitive));
+        !repeats && claims.all(|text| is_grounded(text, &self.messages))
     }
 
     fn finish(self, id: String, seed: u64) -> Result<Row, Dropped> {
@@ -242,8 +248,12 @@ fn settle_message(message: &mut Message, row: &str, seed: u64) {
         }
         Message::Assistant { content, tool_calls } => {
             *content = settle(content, row, seed).into_owned();
-            for value in tool_calls.iter_mut().flat_map(|call| call.function.arguments.values_mut()) {
-                map_strings(value, &mut |text| settle(text, row, seed).into_owned());
+            for call in tool_calls {
+                let mut arguments = Value::Object(std::mem::take(&mut call.function.arguments));
+                map_texts(&mut arguments, &mut |text| settle(text, row, seed).into_owned());
+                if let Value::Object(arguments) = arguments {
+                    call.function.arguments = arguments;
+                }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The files of a dataset: neutral rows, rendered rows, the trainers' forms, what was left out, the audit and the manifest. Every
 //! byte is hashed while it is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::build::BuildError;
 use super::formats::{CONFIGURATIONS, FORMATS};
 use super::gather::DropNote;
 use super::manifest::{FILE_NAME, FileFacts, Manifest};
-use super::render::{Family, Sample};
+use super::render::Sample;
 use super::row::{Row, hex};
 use super::split::Split;
 
@@ -25,14 +25,19 @@ pub(super) const DROPPED_FILE: &str = "dropped.jsonl";
 #[derive(Debug)]
 pub(super) struct Writer {
     folder: PathBuf,
-    family: Family,
     files: BTreeMap<String, HashingFile>,
+    /// What must be in no file, as it is and as JSON writes it.
+    canaries: Vec<[String; 2]>,
+    with_canaries: BTreeSet<String>,
 }
 
 impl Writer {
     /// Opens every file, so that a split without rows is an empty file and not a missing one.
-    pub(super) fn create(folder: &Path, family: Family) -> Result<Self, BuildError> {
-        let mut writer = Self { folder: folder.to_owned(), family, files: BTreeMap::new() };
+    pub(super) fn create(folder: &Path, canaries: &[String]) -> Result<Self, BuildError> {
+        let as_json = |text: &String| json!(text).to_string().trim_matches('"').to_owned();
+        let canaries = canaries.iter().map(|text| [text.clone(), as_json(text)]).collect();
+        let folder = folder.to_owned();
+        let mut writer = Self { folder, files: BTreeMap::new(), canaries, with_canaries: BTreeSet::new() };
         for split in Split::ALL {
             writer.open(&neutral(split))?;
             writer.open(&rendered(split))?;
@@ -73,10 +78,20 @@ impl Writer {
         notes.iter().try_for_each(|note| self.line(DROPPED_FILE, note))
     }
 
+    /// The files so far that hold what was planted.
+    pub(super) fn files_with_canaries(&self) -> Vec<String> {
+        self.with_canaries.iter().cloned().collect()
+    }
+
     /// Writes what is about the rows, and the manifest last.
-    pub(super) fn finish(mut self, mut manifest: Manifest, audit: &Audit) -> Result<Manifest, BuildError> {
+    pub(super) fn finish(
+        mut self,
+        mut manifest: Manifest,
+        audit: &Audit,
+        base_name: Option<&str>,
+    ) -> Result<Manifest, BuildError> {
         for configuration in CONFIGURATIONS {
-            let text = configuration.filled(self.family, manifest.settings.max_tokens);
+            let text = configuration.filled(manifest.family, base_name, manifest.settings.max_tokens);
             self.text(configuration.path, &text)?;
         }
         self.text("audit.json", &(pretty(audit) + "\n"))?;
@@ -100,17 +115,21 @@ impl Writer {
     }
 
     fn line(&mut self, path: &str, value: &impl Serialize) -> Result<(), BuildError> {
-        let file = self.files.get_mut(path).expect("every file is opened before anything is written into it");
-        let written = serde_json::to_string(value).map_err(io::Error::from).and_then(|mut line| {
-            line.push('\n');
-            file.text(&line)
-        });
-        written.map_err(|error| BuildError::writing(&self.folder.join(path))(error))
+        let line = serde_json::to_string(value).map_err(io::Error::from);
+        let line = line.map_err(BuildError::writing(&self.folder.join(path)))?;
+        self.append(path, &(line + "\n"))
     }
 
     fn text(&mut self, path: &str, text: &str) -> Result<(), BuildError> {
         self.open(path)?;
-        let file = self.files.get_mut(path).expect("it was opened just now");
+        self.append(path, text)
+    }
+
+    fn append(&mut self, path: &str, text: &str) -> Result<(), BuildError> {
+        if self.canaries.iter().flatten().any(|canary| text.contains(canary.as_str())) {
+            self.with_canaries.insert(path.to_owned());
+        }
+        let file = self.files.get_mut(path).expect("every file is opened before anything is written into it");
         file.text(text).map_err(BuildError::writing(&self.folder.join(path)))
     }
 }

@@ -63,7 +63,6 @@ pub struct TrainingTurn {
     pub prompt: String,
     pub answer: Option<String>,
     pub calls: Vec<TrainingCall>,
-    pub is_truncated: bool,
     pub occurred_at: DateTime<Utc>,
     /// Its place in the session.
     pub turn_index: i32,
@@ -78,8 +77,10 @@ pub struct TrainingCall {
     pub output: Option<String>,
     pub success: bool,
     pub error: Option<String>,
-    /// Its input was longer than what is kept.
-    pub is_truncated: bool,
+    /// The agent did not say whether it worked.
+    pub outcome_is_assumed: bool,
+    /// There was an output, and it was removed for its age.
+    pub output_is_gone: bool,
     /// Its place in the turn.
     pub turn_subindex: Option<i32>,
     pub occurred_at: DateTime<Utc>,
@@ -111,8 +112,7 @@ pub async fn training_sessions(db: &Db) -> Result<Vec<TrainingSession>, StoreErr
 /// not among them: the person did not ask for that.
 pub async fn training_turns(db: &Db, session: SessionId) -> Result<Vec<TrainingTurn>, StoreError> {
     let prompts = sqlx::query!(
-        r#"select id, prompt_id, turn_index, prompt as "prompt!", answer, occurred_at,
-                  truncated_at_bytes is not null as "is_truncated!"
+        r#"select id, prompt_id, turn_index, prompt as "prompt!", answer, occurred_at
            from mem_user_prompts
            where session_id = $1 and prompt is not null
              and coalesce(source, 'user') in ('user', 'sdk', $2)"#,
@@ -123,7 +123,8 @@ pub async fn training_turns(db: &Db, session: SessionId) -> Result<Vec<TrainingT
     .await?;
     let calls = sqlx::query!(
         r#"select prev_user_prompt_id as "prompt!", tool_use_id, tool_name, input, output_preview as output, success, error,
-                  truncated_at_bytes is not null as "is_truncated!", turn_subindex, occurred_at
+                  outcome_is_assumed, (output_preview is null and truncated_at_bytes is not null) as "output_is_gone!",
+                  turn_subindex, occurred_at
            from mem_tool_calls
            where session_id = $1 and prev_user_prompt_id is not null and subagent_id is null"#,
         session.0,
@@ -137,7 +138,6 @@ pub async fn training_turns(db: &Db, session: SessionId) -> Result<Vec<TrainingT
             prompt: row.prompt,
             answer: row.answer,
             calls: Vec::new(),
-            is_truncated: row.is_truncated,
             occurred_at: row.occurred_at,
             turn_index: row.turn_index,
         };
@@ -152,7 +152,8 @@ pub async fn training_turns(db: &Db, session: SessionId) -> Result<Vec<TrainingT
             output: row.output,
             success: row.success,
             error: row.error,
-            is_truncated: row.is_truncated,
+            outcome_is_assumed: row.outcome_is_assumed,
+            output_is_gone: row.output_is_gone,
             turn_subindex: row.turn_subindex,
             occurred_at: row.occurred_at,
         });

@@ -34,6 +34,12 @@ pub use report::Report;
 pub use take_in::{Inserted, TakeInError, TakenIn, take_in};
 pub use worker::ReadTranscript;
 
+/// What a person typed of a text that a client tells as a prompt: without what clients put in by themselves; nothing if all of it is
+/// theirs.
+pub fn typed_by_person(text: &str) -> Option<String> {
+    claude_code::typed_by_person(text)
+}
+
 use emit::Emitter;
 use lines::{Line, Lines};
 

@@ -29,6 +29,7 @@ pub struct Limits {
     pub text_share_least: f64,
     pub text_share_most: f64,
     pub rows_lost_to_the_template: f64,
+    pub smallest_split_share: f64,
 }
 
 impl Default for Limits {
@@ -55,6 +56,7 @@ impl Default for Limits {
             text_share_least: 0.05,
             text_share_most: 0.15,
             rows_lost_to_the_template: 0.01,
+            smallest_split_share: 0.01,
         }
     }
 }
@@ -97,6 +99,7 @@ impl Limits {
             (names::TEXT_LEAST, Bound::AtLeast(self.text_share_least)),
             (names::TEXT_MOST, Bound::AtMost(self.text_share_most)),
             (names::TEMPLATE, Bound::AtMost(self.rows_lost_to_the_template)),
+            (names::SMALLEST_SPLIT, Bound::AtLeast(self.smallest_split_share)),
         ]
     }
 }

@@ -1,13 +1,14 @@
 //! The gate between a dataset and a training run: each check has a threshold, and each threshold a reason
-//! (docs/finetune/data-quality-gates.md). The audit looks at the rows as they are written, and trusts nothing that made them.
+//! (docs/finetune/data-quality-gates.md). The audit looks at the rows as they are written, whatever made them.
 
 mod findings;
 mod limits;
 mod paths;
 mod report;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
+use regex::Regex;
 use serde_json::Value;
 
 pub use findings::{Audit, Check, Histogram};
@@ -20,7 +21,7 @@ use super::clean::{
 };
 use super::duplicates::{Kept, shingles};
 use super::render::Sample;
-use super::row::{Call, Ending, Message, Row};
+use super::row::{Call, Ending, Message, Row, draw, turn_of};
 use super::schema::Tools;
 use super::split::Split;
 
@@ -31,16 +32,17 @@ pub struct Auditor<'a> {
     max_tokens: usize,
     control: &'a ControlTokens,
     tools: &'a Tools,
-    canaries: Vec<String>,
+    /// Whose computer it was, as far as the folders of the sessions tell.
+    owners: Option<Regex>,
     tally: Tally,
     paths: BTreeMap<String, PathUse>,
     sessions: HashMap<String, Split>,
     kept: Kept,
     kept_splits: Vec<(Split, String)>,
-    pairs: HashSet<u64>,
+    pairs: HashMap<u64, Split>,
 }
 
-/// What stops a row, each with the rows that have it.
+/// The checks, as the report and the limits name them.
 mod names {
     pub(super) const PATH_PREFIX: &str = "path_prefix_share";
     pub(super) const PATH_CONTRADICTS: &str = "path_contradicts_prompt";
@@ -63,29 +65,30 @@ mod names {
     pub(super) const TEXT_LEAST: &str = "text_share_least";
     pub(super) const TEXT_MOST: &str = "text_share_most";
     pub(super) const TEMPLATE: &str = "rows_lost_to_the_template";
+    pub(super) const SMALLEST_SPLIT: &str = "smallest_split_share";
 }
 
 impl<'a> Auditor<'a> {
-    /// `canaries` are texts that were planted and must be nowhere.
+    /// `owners` are names that must be nowhere.
     pub fn new(
         limits: Limits,
         max_tokens: usize,
         control: &'a ControlTokens,
         tools: &'a Tools,
-        canaries: Vec<String>,
+        owners: Option<Regex>,
     ) -> Self {
         Self {
             limits,
             max_tokens,
             control,
             tools,
-            canaries,
+            owners,
             tally: Tally::default(),
             paths: BTreeMap::new(),
             sessions: HashMap::new(),
             kept: Kept::default(),
             kept_splits: Vec::new(),
-            pairs: HashSet::new(),
+            pairs: HashMap::new(),
         }
     }
 
@@ -132,7 +135,8 @@ impl<'a> Auditor<'a> {
         for call in row.trained_calls() {
             let Call { function, .. } = call;
             function.arguments.values().for_each(|value| for_each_string(value, &mut |text| used.add(text)));
-            if function.arguments.values().any(|value| any_string(value, &|text| self.control.is_in(text))) {
+            let written = Value::Object(function.arguments.clone()).to_string();
+            if self.control.is_in(&written) {
                 self.tally.find(names::CONTROL_TOKENS, &row.id);
             }
             if !self.tools.accepts(&function.name, &function.arguments) {
@@ -158,17 +162,15 @@ impl<'a> Auditor<'a> {
     fn words(&mut self, row: &Row) {
         for index in &row.trained {
             let message = &row.messages[*index];
-            let before = row.messages[..*index].iter().map(Message::content);
-            let arguments = message.calls().iter().flat_map(|call| call.function.arguments.values());
-            let answer = Value::String(message.content().to_owned());
-            let said: Vec<&Value> = arguments.chain(std::iter::once(&answer)).collect();
+            let arguments = || message.calls().iter().flat_map(|call| call.function.arguments.values());
             if is_monologue(message.content()) {
                 self.tally.find(names::MONOLOGUE, &row.id);
             }
-            if said.iter().any(|value| any_string(value, &|text| !is_grounded(text, before.clone()))) {
+            let commands = message.calls().iter().filter_map(|call| call.function.arguments.get("command")?.as_str());
+            if !commands.chain([message.content()]).all(|text| is_grounded(text, &row.messages[..*index])) {
                 self.tally.find(names::INVENTED, &row.id);
             }
-            if said.iter().any(|value| any_string(value, &is_repetitive)) {
+            if is_repetitive(message.content()) || arguments().any(|value| any_string(value, &is_repetitive)) {
                 self.tally.find(names::REPETITION, &row.id);
             }
             if self.control.is_in(message.content()) {
@@ -181,23 +183,19 @@ impl<'a> Auditor<'a> {
     fn texts(&mut self, row: &Row, samples: &[Sample]) {
         let texts = samples.iter().map(|sample| sample.text.as_str()).chain(row.messages.iter().map(Message::content));
         for text in texts {
-            if foreign_home(text).is_some() {
+            let is_named = self.owners.as_ref().is_some_and(|owners| owners.is_match(text));
+            if is_named || foreign_home(text).is_some() {
                 self.tally.find(names::FOREIGN_HOME, &row.id);
             }
             if matches!(memory::redact::clean(text), std::borrow::Cow::Owned(cleaned) if cleaned != text) {
                 self.tally.find(names::SECRETS, &row.id);
             }
         }
-        if let Ok(line) = serde_json::to_string(row) {
-            self.search_canaries(&line, &row.id);
-        }
     }
 
-    /// Looks for what was planted, in a text that is written beside the rows too.
-    pub fn search_canaries(&mut self, text: &str, place: &str) {
-        if self.canaries.iter().any(|canary| text.contains(canary.as_str())) {
-            self.tally.find(names::CANARIES, place);
-        }
+    /// Tells of a file that holds what was planted.
+    pub fn found_canary(&mut self, file: &str) {
+        self.tally.find(names::CANARIES, file);
     }
 
     fn leaks(&mut self, row: &Row, split: Split) {
@@ -205,21 +203,19 @@ impl<'a> Auditor<'a> {
         if *self.sessions.entry(session).or_insert(split) != split {
             self.tally.find(names::LEAKS, &row.id);
         }
-        let turn = super::row::draw(0, &[&row.source.session, row.source.prompts.last().map_or("", String::as_str)]);
+        let turn = turn_of(row);
         let shingles = shingles(row);
-        if let Some(other) = self.kept.similar(&shingles, turn) {
-            let (other_split, other_row) = self.kept_splits[other].clone();
-            if other_split != split {
-                self.tally.find(names::LEAKS, &row.id);
-                self.tally.find(names::LEAKS, &other_row);
-            }
+        if let Some(other) = self.kept.similar(&shingles, turn, |other| self.kept_splits[other].0 != split) {
+            let other = self.kept_splits[other].1.clone();
+            self.tally.find(names::LEAKS, &row.id);
+            self.tally.find(names::LEAKS, &other);
         }
         self.kept.push(shingles, turn);
         self.kept_splits.push((split, row.id.clone()));
         // The same question with the same answer, however short.
         let said: Vec<_> = row.trained.iter().map(|index| format!("{:?}", row.messages[*index])).collect();
-        let pair = super::row::draw(1, &[row.prompt(), &said.join("\n")]);
-        if !self.pairs.insert(pair) {
+        let pair = draw(1, &[row.prompt(), &said.join("\n")]);
+        if *self.pairs.entry(pair).or_insert(split) != split {
             self.tally.find(names::LEAKS, &row.id);
         }
     }
@@ -232,7 +228,9 @@ impl<'a> Auditor<'a> {
         let ending = |ending| share(self.tally.endings.get(&ending).copied().unwrap_or_default() as f64);
         let (answered, text) = (ending(Ending::Answered), ending(Ending::Text));
         let prefix = self.paths.values().filter_map(PathUse::largest_share).fold(0.0, f64::max);
+        let splits = Split::ALL.map(|split| self.tally.splits.get(&split).copied().unwrap_or_default() as f64);
         let shares = [
+            (names::SMALLEST_SPLIT, share(splits.into_iter().fold(f64::MAX, f64::min))),
             (names::MULTI_TURN, share(self.tally.multi_turn as f64)),
             (names::TOOL_SHARE, self.tally.tools.largest_share()),
             (names::PATH_PREFIX, prefix),

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::*;
+use crate::dataset::clean::names_pattern;
 use crate::dataset::row::{Provenance, id_of};
 use crate::dataset::schema::Seen;
 use crate::dataset::sources::Licence;
@@ -16,9 +17,9 @@ fn arguments(value: &Value) -> Map<String, Value> {
 fn tools() -> Tools {
     let mut seen = Seen::default();
     for tool in TOOLS.into_iter().chain(["Write"]) {
-        seen.add(tool, &arguments(&json!({ "what": "x" })));
+        seen.add(tool, &arguments(&json!({ "what": "x" })), true);
     }
-    Tools::new(Vec::new(), &seen, &str::len).unwrap()
+    Tools::new(Vec::new(), &seen, &control(), 1_000, &str::len).unwrap()
 }
 
 fn control() -> ControlTokens {
@@ -70,16 +71,21 @@ fn rows() -> Vec<Row> {
     (0..60).map(row).collect()
 }
 
-fn split(number: usize) -> Split {
-    if number < 50 { Split::Train } else { Split::Test }
+/// By the number that a row was made with.
+fn split(row: &Row) -> Split {
+    match row.source.prompts[0].trim_start_matches("prompt ").parse().unwrap() {
+        ..50_usize => Split::Train,
+        50..55 => Split::Validation,
+        _ => Split::Test,
+    }
 }
 
-fn audited(rows: &[Row], samples: impl Fn(&Row) -> Vec<Sample>, canaries: &[&str], lost: u64) -> Audit {
+fn audited(rows: &[Row], samples: impl Fn(&Row) -> Vec<Sample>, owners: &[&str], lost: u64) -> Audit {
     let (control, tools) = (control(), tools());
-    let canaries = canaries.iter().map(|text| (*text).to_owned()).collect();
-    let mut auditor = Auditor::new(Limits::default(), 128, &control, &tools, canaries);
-    for (number, row) in rows.iter().enumerate() {
-        auditor.see(row, split(number), &samples(row));
+    let owners = names_pattern(owners.iter().copied());
+    let mut auditor = Auditor::new(Limits::default(), 128, &control, &tools, owners);
+    for row in rows {
+        auditor.see(row, split(row), &samples(row));
     }
     auditor.finish(lost)
 }
@@ -104,7 +110,7 @@ fn say(row: &mut Row, text: &str) {
 
 #[test]
 fn passes_a_clean_set() {
-    let audit = audited(&rows(), sample, &["CANARY"], 0);
+    let audit = audited(&rows(), sample, &["alice"], 0);
     assert_eq!(failed(&audit), Vec::<&str>::new());
     assert!(audit.passed);
     assert_eq!(audit.rows, 60);
@@ -266,8 +272,22 @@ fn catches_secrets_and_canaries() {
         rows[1].messages[3] = Message::Tool { name: "Bash".into(), content: format!("token {secret}") }
     });
     let mut planted = rows();
-    planted[1].messages[3] = Message::Tool { name: "Bash".into(), content: "the bird sings".into() };
-    assert_eq!(failed(&audited(&planted, sample, &["bird sings"], 0)), ["canaries"]);
+    planted[1].messages[3] = Message::Tool { name: "Bash".into(), content: "said alice, the owner".into() };
+    assert_eq!(failed(&audited(&planted, sample, &["alice"], 0)), ["foreign_home"]);
+    let (control, tools) = (control(), tools());
+    let mut auditor = Auditor::new(Limits::default(), 128, &control, &tools, None);
+    for row in &rows() {
+        auditor.see(row, split(row), &sample(row));
+    }
+    auditor.found_canary("rendered/train.jsonl");
+    let audit = auditor.finish(0);
+    assert_eq!(failed(&audit), ["canaries"]);
+    assert!(audit.markdown().contains("rendered/train.jsonl"));
+}
+
+#[test]
+fn catches_a_split_without_rows() {
+    check("smallest_split_share", |rows| rows.truncate(50));
 }
 
 #[test]
@@ -279,8 +299,9 @@ fn catches_leaks_of_sessions_near_duplicates_and_pairs() {
         rows[55].messages[1] = Message::User { content: format!("{long} two") };
     });
     check("leaks_between_splits", |rows| {
-        rows[7] = Row { id: "copy".into(), ..rows[5].clone() };
-        rows[7].source.prompts = vec!["another".into()];
+        let copied = rows[5].clone();
+        rows[57].messages = copied.messages;
+        rows[57].trained = copied.trained;
     });
 }
 

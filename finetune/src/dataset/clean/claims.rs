@@ -5,6 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::for_each_string;
+use crate::dataset::row::Message;
+
 static MONOLOGUE: LazyLock<Regex> = LazyLock::new(|| {
     let start = r"(?i)^(?:(?:ok(?:ay)?|alright|great|perfect|now|good|right)[,.!]?\s+)?(?:let me\b|let's\b|i(?:'ll| will| need to| am going to|'m going to| should)\b|now i\b|next,? i\b|first,? i\b|wait[,.]|hmm\b)";
     Regex::new(start).expect("the pattern is constant")
@@ -35,16 +38,30 @@ pub(super) fn references(text: &str) -> Vec<&str> {
     named.collect()
 }
 
-/// Whether everything that a text refers to stands in what was said before.
-pub(crate) fn is_grounded<'a>(text: &str, before: impl Iterator<Item = &'a str>) -> bool {
+/// Whether everything that a text refers to stands in what was said before, as a word of its own.
+pub(crate) fn is_grounded(text: &str, before: &[Message]) -> bool {
     let mut named = references(text);
-    for earlier in before {
+    for message in before {
         if named.is_empty() {
             break;
         }
-        named.retain(|reference| !earlier.contains(reference));
+        named.retain(|reference| !is_named(message.content(), reference));
+        let values = message.calls().iter().flat_map(|call| call.function.arguments.values());
+        values
+            .for_each(|value| for_each_string(value, &mut |text| named.retain(|reference| !is_named(text, reference))));
     }
     named.is_empty()
+}
+
+/// Whether a text has a word; a commit may be named by its beginning.
+fn is_named(text: &str, word: &str) -> bool {
+    let mut places = text.match_indices(word);
+    places.any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + word.len()..].chars().next();
+        let is_commit = word.len() >= 7;
+        before.is_none_or(|c| !c.is_alphanumeric()) && (is_commit || after.is_none_or(|c| !c.is_alphanumeric()))
+    })
 }
 
 #[cfg(test)]
@@ -65,8 +82,12 @@ mod tests {
     fn finds_what_only_the_conversation_can_have_told() {
         assert_eq!(references("see #123, PR 45 and 1a2b3c4"), ["123", "45", "1a2b3c4"]);
         assert_eq!(references("1234567 defaced &#123; x#12 path/#33"), Vec::<&str>::new());
-        let before = ["git log: 1a2b3c4d fix"];
-        assert!(is_grounded("reverted 1a2b3c4d", before.into_iter()));
-        assert!(!is_grounded("merged as #982", before.into_iter()));
+        let before = [Message::User { content: "git log: 1a2b3c4d5e fix, 1450 lines".into() }];
+        assert!(is_grounded("reverted 1a2b3c4d", &before));
+        assert!(!is_grounded("merged as #982", &before));
+        assert!(!is_grounded("merged as #45", &before), "a part of a number is no number");
+        let call =
+            [Message::call("Bash", serde_json::Map::from_iter([("command".to_owned(), "gh pr view 45".into())]))];
+        assert!(is_grounded("PR 45 is open", &call));
     }
 }

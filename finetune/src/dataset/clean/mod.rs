@@ -3,15 +3,19 @@
 
 mod claims;
 mod control;
+mod homes;
 mod places;
 mod repeats;
+
+use std::borrow::Cow;
 
 use memory::redact;
 use serde_json::{Map, Value};
 
 pub(super) use claims::{is_grounded, is_monologue};
 pub(super) use control::ControlTokens;
-pub(super) use places::{Places, foreign_home, settle};
+pub(super) use homes::foreign_home;
+pub(super) use places::{Places, is_somebodys, names_pattern, settle};
 pub(super) use repeats::is_repetitive;
 use repeats::{collapse_repeats, cut_middle};
 
@@ -27,9 +31,8 @@ pub(super) struct Cleaner<'a> {
 
 impl Cleaner<'_> {
     pub(super) fn turn(&self, turn: &mut Turn) {
-        turn.prompt = self.text(&turn.prompt);
-        turn.answer = turn.answer.take().map(|answer| self.text(&answer).trim().to_owned());
-        turn.answer = turn.answer.take().filter(|answer| !answer.is_empty());
+        turn.prompt = self.text(&turn.prompt, usize::MAX);
+        turn.answer = turn.answer.take().and_then(|answer| self.answer(&answer));
         for step in &mut turn.steps {
             self.step(step);
         }
@@ -39,7 +42,7 @@ impl Cleaner<'_> {
         let mut arguments = Value::Object(std::mem::take(&mut step.arguments));
         redact::clean_json(&mut arguments);
         let mut had_control = false;
-        map_strings(&mut arguments, &mut |text| {
+        map_texts(&mut arguments, &mut |text| {
             had_control |= self.control.is_in(text);
             self.control.escape(&self.places.hide(text)).into_owned()
         });
@@ -48,14 +51,32 @@ impl Cleaner<'_> {
         }
         // What the model writes must be what an agent wrote: no escapes of ours, no placeholder of a secret.
         step.is_trained &= !had_control && !has_mark(&step.arguments);
-        step.result = cut_middle(&self.text(&step.result), self.result_bytes);
+        step.result = self.text(&step.result, self.result_bytes);
     }
 
-    fn text(&self, text: &str) -> String {
-        let text = redact::clean(text);
-        let text = self.places.hide(&text);
-        collapse_repeats(&self.control.escape(&text)).into_owned()
+    /// What an agent said in the end; nothing if it would have to be changed for more than the places in it.
+    fn answer(&self, answer: &str) -> Option<String> {
+        let answer = redact::clean(answer.trim());
+        let is_own = !self.control.is_in(&answer) && matches!(collapse_repeats(&answer), Cow::Borrowed(_));
+        (is_own && !answer.is_empty()).then(|| self.places.hide(&answer).into_owned())
     }
+
+    /// What a person or a tool said, and of that so many bytes. Half a secret has lost its form, so that secrets go first; half a
+    /// path is hidden like a whole one, so that places go after the cut.
+    fn text(&self, text: &str, bytes: usize) -> String {
+        let text = redact::clean(text);
+        let text = cut_middle(&collapse_repeats(&text), bytes);
+        self.control.escape(&self.places.hide(&text)).into_owned()
+    }
+}
+
+/// Cleans what is offered: schemas of tools, which nobody of the journal wrote.
+pub(super) fn clean_schema(schema: &mut Value, control: &ControlTokens) {
+    redact::clean_json(schema);
+    let mut texts = Vec::new();
+    for_each_string(schema, &mut |text| texts.push(text));
+    let places = Places::of(None, texts.into_iter());
+    map_texts(schema, &mut |text| control.escape(&places.hide(text)).into_owned());
 }
 
 fn has_mark(members: &Map<String, Value>) -> bool {
@@ -82,12 +103,17 @@ pub(super) fn any_string(value: &Value, is: &impl Fn(&str) -> bool) -> bool {
     }
 }
 
-/// Changes every string in a value, names of members excepted.
-pub(super) fn map_strings(value: &mut Value, change: &mut impl FnMut(&str) -> String) {
+/// Changes every string in a value, and the names of members.
+pub(super) fn map_texts(value: &mut Value, change: &mut impl FnMut(&str) -> String) {
     match value {
         Value::String(text) => *text = change(text),
-        Value::Array(items) => items.iter_mut().for_each(|item| map_strings(item, change)),
-        Value::Object(members) => members.values_mut().for_each(|member| map_strings(member, change)),
+        Value::Array(items) => items.iter_mut().for_each(|item| map_texts(item, change)),
+        Value::Object(members) => {
+            for (name, mut member) in std::mem::take(members) {
+                map_texts(&mut member, change);
+                members.insert(change(&name), member);
+            }
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

@@ -5,14 +5,13 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::LazyLock;
 
-use regex::{Captures, NoExpand, Regex, RegexBuilder};
+use regex::{Captures, NoExpand, Regex};
 
+use super::homes::{OWNER, begins_path, owners, roots, with};
 use crate::dataset::row::draw;
-
-/// Who everybody becomes.
-pub(super) const OWNER: &str = "user";
 
 /// Stands for the folder above the checkout until its row is known.
 const ABOVE_CHECKOUT: &str = "/‹above the checkout›";
@@ -61,83 +60,98 @@ const COMMON: [&str; 24] = [
     "linuxbrew",
 ];
 
-static HOME: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern =
-        r"(?P<before>/home/|/Users/|(?i:[a-z]:(?:\\{1,2}|/)Users(?:\\{1,2}|/)))(?P<owner>[A-Za-z0-9][A-Za-z0-9._-]*)";
-    Regex::new(pattern).expect("the pattern is constant")
-});
-static ROOT_HOME: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(^|[^A-Za-z0-9_./-])/root(/|$|[^A-Za-z0-9_.-])").expect("the pattern is constant"));
 static EMAIL: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b")
+    // A host begins with a letter: `icon@2x.png` and `lodash@4.17.21` are no addresses.
+    Regex::new(r"\b[A-Za-z0-9._%+-]+@[A-Za-z][A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)*\.(?P<top>[A-Za-z]{2,})\b")
         .expect("the pattern is constant")
 });
 
 /// What of one session is replaced by what.
 #[derive(Debug)]
 pub(crate) struct Places {
-    folder: Option<(Regex, String)>,
+    checkout: Option<Checkout>,
     names: Option<Regex>,
+}
+
+/// The checkout's folder, and what it becomes.
+#[derive(Debug)]
+struct Checkout {
+    pattern: Regex,
+    becomes: String,
 }
 
 impl Places {
     /// `folder` is that of the checkout, `texts` are all of the session's: who is named in a path is a user wherever named.
     pub(crate) fn of<'a>(folder: Option<&'a str>, texts: impl Iterator<Item = &'a str>) -> Self {
+        /// More are no people but the lines of some listing.
+        const MOST_NAMES: usize = 64;
         let mut names = BTreeSet::new();
         for text in folder.into_iter().chain(texts) {
-            names.extend(HOME.captures_iter(text).map(|found| found["owner"].trim_end_matches('.').to_owned()));
+            names
+                .extend(owners(text).into_iter().map(|owner| text[owner].to_owned()).filter(|name| is_somebodys(name)));
+            if names.len() >= MOST_NAMES {
+                break;
+            }
         }
-        names.retain(|name| name.len() > 2 && !COMMON.contains(&name.to_ascii_lowercase().as_str()));
-        let names = (!names.is_empty()).then(|| {
-            let names = names.iter().map(|name| regex::escape(name)).collect::<Vec<_>>().join("|");
-            RegexBuilder::new(&format!(r"\b(?:{names})\b"))
-                .size_limit(1 << 24)
-                .build()
-                .expect("escaped names are a pattern")
-        });
-        let folder = folder.and_then(checkout).map(|(pattern, name)| {
-            let name = names.as_ref().map_or(Cow::Borrowed(name), |names| names.replace_all(name, NoExpand(OWNER)));
-            (pattern, format!("{ABOVE_CHECKOUT}/{name}"))
-        });
-        Self { folder, names }
+        let names = names_pattern(names.iter().map(String::as_str));
+        let checkout = folder.and_then(|folder| checkout(folder, names.as_ref()));
+        Self { checkout, names }
     }
 
     /// The checkout's folder, as [`settle`] reads it.
     pub(crate) fn folder(&self) -> Option<&str> {
-        self.folder.as_ref().map(|(_, folder)| folder.as_str())
+        self.checkout.as_ref().map(|checkout| checkout.becomes.as_str())
     }
 
     pub(crate) fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut text = Cow::Borrowed(text);
-        if let Some((pattern, folder)) = &self.folder {
-            let replaced = pattern.replace_all(&text, |found: &Captures<'_>| format!("{folder}{}", &found[1]));
-            text = Cow::Owned(replaced.into_owned());
+        if let Some(Checkout { pattern, becomes }) = &self.checkout {
+            let found: Vec<Range<usize>> = pattern
+                .captures_iter(&text)
+                .filter_map(|found| found.name("folder"))
+                .filter(|folder| begins_path(&text[..folder.start()]))
+                .map(|folder| folder.range())
+                .collect();
+            text = replaced(text, &found, becomes);
         }
-        text = replaced(text, &HOME, |text| {
-            HOME.replace_all(text, |found: &Captures<'_>| format!("{}{OWNER}", &found["before"])).into_owned()
-        });
-        // Two that share what stands between them are found one after the other.
-        while ROOT_HOME.is_match(&text) {
-            text = Cow::Owned(ROOT_HOME.replace_all(&text, "${1}/home/user${2}").into_owned());
+        let found = owners(&text);
+        text = replaced(text, &found, OWNER);
+        let found = roots(&text);
+        text = replaced(text, &found, "/home/user");
+        if EMAIL.is_match(&text) {
+            text = Cow::Owned(without_addresses(&text));
         }
-        text = replaced(text, &EMAIL, without_addresses);
-        if let Some(names) = &self.names {
-            text = replaced(text, names, |text| names.replace_all(text, NoExpand(OWNER)).into_owned());
+        match &self.names {
+            Some(names) if names.is_match(&text) => Cow::Owned(names.replace_all(&text, NoExpand(OWNER)).into_owned()),
+            _ => text,
         }
-        text
     }
 }
 
-/// The pattern of the checkout's folder, and its last name. A folder at the top is nobody's, and would be found in everything.
-fn checkout(folder: &str) -> Option<(Regex, &str)> {
-    let folder = folder.trim_end_matches('/');
-    let (parent, name) = folder.rsplit_once('/')?;
-    let is_home = HOME.find(folder).is_some_and(|home| home.end() == folder.len());
-    if parent.is_empty() && name.len() < 3 || is_home || name.is_empty() {
+/// Whether a name is a person's, and not one that every machine or every text has.
+pub(crate) fn is_somebodys(name: &str) -> bool {
+    name.chars().count() > 2 && !COMMON.contains(&name.to_lowercase().as_str())
+}
+
+/// These names as whole words; none if there are none.
+pub(crate) fn names_pattern<'a>(names: impl Iterator<Item = &'a str>) -> Option<Regex> {
+    let names = names.map(regex::escape).collect::<Vec<_>>().join("|");
+    if names.is_empty() { None } else { Regex::new(&format!(r"\b(?:{names})\b")).ok() }
+}
+
+/// What the checkout's folder becomes. A home is no checkout, and a folder at the top only if it is more than a letter or two.
+fn checkout(folder: &str, names: Option<&Regex>) -> Option<Checkout> {
+    let folder = folder.trim_end_matches(['/', '\\']);
+    let (parent, name) = folder.rsplit_once(['/', '\\'])?;
+    let is_home = owners(folder).iter().any(|owner| owner.end == folder.len());
+    if name.is_empty() || is_home || (parent.is_empty() && name.len() < 3) {
         return None;
     }
-    let pattern = format!(r"{}(/|$|[^A-Za-z0-9_.-]|\.\s|\.$)", regex::escape(folder));
-    Some((Regex::new(&pattern).ok()?, name))
+    let name = names.map_or(Cow::Borrowed(name), |names| names.replace_all(name, NoExpand(OWNER)));
+    // In JSON, and in a shell, a backslash may be doubled.
+    let folder = regex::escape(folder).replace(r"\\", r"\\{1,4}");
+    let pattern = format!(r"(?P<folder>{folder})(?:/|\\|$|[^A-Za-z0-9_.-]|\.\s|\.$)");
+    Some(Checkout { pattern: Regex::new(&pattern).ok()?, becomes: format!("{ABOVE_CHECKOUT}/{name}") })
 }
 
 /// Gives the checkout its place in a row.
@@ -149,29 +163,24 @@ pub(crate) fn settle<'a>(text: &'a str, row: &str, seed: u64) -> Cow<'a, str> {
     Cow::Owned(text.replace(ABOVE_CHECKOUT, parent))
 }
 
-fn replaced<'a>(text: Cow<'a, str>, pattern: &Regex, replace: impl Fn(&str) -> String) -> Cow<'a, str> {
-    if pattern.is_match(&text) { Cow::Owned(replace(&text)) } else { text }
+fn replaced<'a>(text: Cow<'a, str>, places: &[Range<usize>], word: &str) -> Cow<'a, str> {
+    if places.is_empty() { text } else { Cow::Owned(with(&text, places, word)) }
 }
 
-/// `git@host:path` is no person's address, and examples are nobody's.
+/// `git@host:path` is no person's address, examples are nobody's, and a file is none.
 fn without_addresses(text: &str) -> String {
+    const FILES: [&str; 12] = ["png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "js", "ts", "rs", "py", "json"];
     let replace = |found: &Captures<'_>| {
         let address = &found[0];
-        let is_nobodys = address.starts_with("git@") || address.contains("@example.");
+        let is_nobodys = address.starts_with("git@") || address.contains("@example.") || FILES.contains(&&found["top"]);
         if is_nobodys { address.to_owned() } else { "user@example.com".to_owned() }
     };
     EMAIL.replace_all(text, replace).into_owned()
 }
 
-/// The first home folder in a text that is not everybody's.
-pub(crate) fn foreign_home(text: &str) -> Option<&str> {
-    let home = HOME.captures_iter(text).find(|found| &found["owner"] != OWNER);
-    home.map(|found| found.get(0).map_or("", |whole| whole.as_str()))
-        .or_else(|| ROOT_HOME.find(text).map(|found| found.as_str()))
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::homes::foreign_home;
     use super::*;
 
     fn places(folder: &str, texts: &[&str]) -> Places {
@@ -223,9 +232,21 @@ mod tests {
     }
 
     #[test]
-    fn finds_a_home_that_was_left() {
-        assert_eq!(foreign_home("x /home/alice/y"), Some("/home/alice"));
-        assert_eq!(foreign_home("x /home/user/y, /opt/root/z"), None);
-        assert!(foreign_home("cat /root/x").is_some());
+    fn changes_no_path_that_only_ends_like_one() {
+        let places = places("/app", &["ls components/home/Hero.tsx"]);
+        for text in ["src/app/main.ts", "components/home/Hero.tsx", "Hero.tsx", "icon@2x.png", "lodash@4.17.21-next.rc"]
+        {
+            assert_eq!(places.hide(text), text);
+        }
+        assert_eq!(places.hide("cat /app/main.ts"), format!("cat {}/main.ts", places.folder().unwrap()));
+    }
+
+    #[test]
+    fn moves_a_checkout_on_windows() {
+        let places = places(r"C:\Users\Bob Builder\widgets", &[]);
+        let folder = places.folder().unwrap();
+        assert!(folder.ends_with("/widgets"));
+        assert_eq!(places.hide(r"type C:\Users\Bob Builder\widgets\a.rs"), format!(r"type {folder}\a.rs"));
+        assert_eq!(places.hide(r"by Bob Builder"), "by user");
     }
 }

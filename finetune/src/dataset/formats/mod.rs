@@ -1,8 +1,9 @@
 //! The same rows in the forms of the trainers that people use with GPUs, each with a configuration that is ready to run. The test
 //! set is in none of them: it is for the final comparison.
 //!
-//! Where a trainer cannot be told which of a conversation's turns carry loss, each trained turn is a line of its own that ends with
-//! it, so that what is trained on is the same everywhere. Axolotl and Unsloth get the tokens and labels themselves.
+//! Axolotl, TRL and Unsloth get the very tokens that were audited, and which of them carry loss. LLaMA-Factory and mlx-lm render by
+//! themselves and cannot be told which of a conversation's turns carry loss: there each trained turn is a line of its own that ends
+//! with it.
 
 use serde_json::{Value, json};
 
@@ -29,13 +30,13 @@ pub(super) const CONFIGURATIONS: [Configuration; 6] = [
 ];
 
 impl Configuration {
-    pub(super) fn filled(self, family: Family, max_tokens: usize) -> String {
-        let (base, template) = match family {
-            Family::Qwen3 => ("Qwen/Qwen3-0.6B", "qwen3_nothink"),
+    pub(super) fn filled(self, family: Family, base: Option<&str>, max_tokens: usize) -> String {
+        let (usual, template) = match family {
+            Family::Qwen3 => ("Qwen/Qwen3-0.6B", "qwen3\nenable_thinking: false"),
             Family::Qwen25 => ("Qwen/Qwen2.5-0.5B-Instruct", "qwen"),
         };
         self.text
-            .replace("{{base}}", base)
+            .replace("{{base}}", base.unwrap_or(usual))
             .replace("{{template}}", template)
             .replace("{{max_tokens}}", &max_tokens.to_string())
     }
@@ -80,16 +81,13 @@ fn tokens(_row: &Row, samples: &[Sample]) -> Vec<Value> {
     samples.iter().map(line).collect()
 }
 
-/// Prompt and completion: the loss is on the completion alone.
-fn trl(row: &Row, _samples: &[Sample]) -> Vec<Value> {
-    let line = |(asked, answer): (&[Message], &Message)| {
-        json!({
-            "prompt": messages(asked, as_text),
-            "completion": messages(std::slice::from_ref(answer), as_text),
-            "tools": tools_as_text(row),
-        })
+/// The very tokens, and a mask that is 1 where there is loss.
+fn trl(_row: &Row, samples: &[Sample]) -> Vec<Value> {
+    let line = |sample: &Sample| {
+        let mask: Vec<_> = sample.carries_loss.iter().map(|carries| u8::from(*carries)).collect();
+        json!({ "input_ids": sample.ids, "completion_mask": mask })
     };
-    turns(row).map(line).collect()
+    samples.iter().map(line).collect()
 }
 
 /// One line a trained turn, for `--mask-prompt` trains on the last message.

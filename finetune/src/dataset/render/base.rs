@@ -65,7 +65,9 @@ impl Base {
         let tokens = Tokens::of(&json)
             .map_err(|error| BaseError::Tokenizer { path: tokenizer_file, reason: error.to_string() })?;
         let template = template_of(folder)?;
-        let family = family_of(&template).ok_or_else(|| BaseError::Family(folder.to_owned()))?;
+        let thinks = template.contains("<think>") || tokens.added().any(|token| token == "<think>");
+        let family = is_hermes(&template).then_some(if thinks { Family::Qwen3 } else { Family::Qwen25 });
+        let family = family.ok_or_else(|| BaseError::Family(folder.to_owned()))?;
         let tags = ["<tool_call>", "<tool_response>", "<tools>", "<think>"];
         let tags = tags.into_iter().flat_map(|tag| [tag.to_owned(), tag.replace('<', "</")]);
         let control = ControlTokens::of(tokens.added().chain(tags));
@@ -102,14 +104,11 @@ fn template_of(folder: &Path) -> Result<String, BaseError> {
     template.ok_or(BaseError::NoTemplate(path))
 }
 
-/// Qwen3's templates know of thinking, Qwen2.5's do not.
-fn family_of(template: &str) -> Option<Family> {
+/// Whether a template writes calls as Qwen2.5 and Qwen3 do; Qwen3-Coder and Qwen3.5 write `<function=name>`. Which of the two it is, the
+/// tokenizer tells: only Qwen3's knows of thinking, also where the model does not think.
+fn is_hermes(template: &str) -> bool {
     let is_chatml = template.contains("<|im_start|>") && HERMES.iter().all(|tag| template.contains(tag));
-    // Qwen3-Coder and Qwen3.5 write `<function=name>`.
-    if !is_chatml || template.contains("<function=") {
-        return None;
-    }
-    Some(if template.contains("<think>") { Family::Qwen3 } else { Family::Qwen25 })
+    is_chatml && !template.contains("<function=")
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, BaseError> {

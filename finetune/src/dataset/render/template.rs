@@ -90,6 +90,18 @@ impl serde_json::ser::Formatter for Spaced {
         if first { Ok(()) } else { writer.write_all(b", ") }
     }
 
+    fn write_f64<W: ?Sized + std::io::Write>(&mut self, writer: &mut W, value: f64) -> std::io::Result<()> {
+        // Both write the shortest digits that mean the number; Python gives the exponent a sign and two digits.
+        let text = format!("{value:?}");
+        match text.split_once('e') {
+            None => writer.write_all(text.as_bytes()),
+            Some((digits, exponent)) => {
+                let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |exponent| ('-', exponent));
+                write!(writer, "{digits}e{sign}{exponent:0>2}")
+            }
+        }
+    }
+
     fn begin_object_value<W: ?Sized + std::io::Write>(&mut self, writer: &mut W) -> std::io::Result<()> {
         writer.write_all(b": ")
     }

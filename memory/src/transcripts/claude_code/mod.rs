@@ -19,6 +19,7 @@ use crate::event::{
 use crate::store::QUEUED;
 use line::{Attachment, BOOKKEEPING, Block, Compaction, Message, blocks, part};
 use results::happened_to;
+pub(in crate::transcripts) use typed::typed_by_person;
 use typed::{Typed, compact_summary, typed};
 
 pub(super) use line::Line;

@@ -14,6 +14,14 @@ pub(super) enum Typed {
     Injected,
 }
 
+/// Of a text that is told as a prompt, what a person typed.
+pub(in crate::transcripts) fn typed_by_person(text: &str) -> Option<String> {
+    match typed(std::iter::once(text)) {
+        Typed::Prompt(text) => Some(text),
+        Typed::SlashCommand(_) | Typed::LocalCommand | Typed::Interruption | Typed::Injected => None,
+    }
+}
+
 /// Elements that Claude Code puts into user lines.
 const INJECTED: [&str; 16] = [
     "system-reminder",

@@ -6,25 +6,20 @@ use anyhow::{Context, Result, bail, ensure};
 use memory::home::Home;
 use memory::store;
 use memory::store::bench::add_work;
-use uuid::Uuid;
 
 use crate::bench::dataset::{self, DatasetBench, Parameters};
 use crate::bench::record;
 use crate::cli::BenchDatasetArgs;
-use crate::files;
-use crate::install::{build, layout};
+use crate::install::build;
 use crate::output::Printer;
 use crate::repository::Repository;
-use crate::runtime::embedded::{self, Postgres};
 
 pub(super) async fn run(arguments: &BenchDatasetArgs, printer: &Printer) -> Result<()> {
     ensure!(arguments.calls > 0, "cannot measure without calls");
     let programs = build::build(&Repository::locate()?, printer).await?;
     let program = programs.join("release").join(format!("agent-memory-finetune{}", std::env::consts::EXE_SUFFIX));
-    let folder = std::env::temp_dir().join(format!("agent-memory-bench-{}", Uuid::new_v4()));
-    let measured = measure(&program, &folder, arguments, printer).await;
-    files::remove(&folder)?;
-    let measured = measured?;
+    let measured = super::in_private_home(async |_, home| measure(&program, home, arguments, printer).await);
+    let measured = measured.await?;
     super::print(&measured, arguments.json, printer)?;
     if arguments.write {
         record::record("dataset", &measured.to_string(), printer)?;
@@ -35,33 +30,12 @@ pub(super) async fn run(arguments: &BenchDatasetArgs, printer: &Printer) -> Resu
     Ok(())
 }
 
-async fn measure(
-    program: &Path,
-    folder: &Path,
-    arguments: &BenchDatasetArgs,
-    printer: &Printer,
-) -> Result<DatasetBench> {
-    let home = Home::at(folder.join("home"));
-    layout::create(&home)?;
-    let postgres = Postgres::start_private(&embedded::private_cache()?).await?;
-    files::write_private(&home.database_url_file(), postgres.url())?;
-    let measured = in_database(program, &home, postgres.url(), arguments, printer).await;
-    postgres.stop().await?;
-    measured
-}
-
-async fn in_database(
-    program: &Path,
-    home: &Home,
-    url: &str,
-    arguments: &BenchDatasetArgs,
-    printer: &Printer,
-) -> Result<DatasetBench> {
-    let db = store::connect(url).await.context("cannot open the database to measure with")?;
-    store::migrate(&db).await.context("cannot bring the database's schema up to date")?;
+async fn measure(program: &Path, home: &Home, arguments: &BenchDatasetArgs, printer: &Printer) -> Result<DatasetBench> {
     let step = printer.step(format!("Making a journal of {} calls", arguments.calls));
-    let calls = add_work(&db, arguments.calls).await.context("cannot make the journal")?;
+    let db = store::connect(&home.database_url()?).await.context("cannot open the database to measure with")?;
+    let added = add_work(&db, arguments.calls).await.context("cannot make the journal");
     db.close().await;
+    let calls = added?;
     step.done(format!("Made a journal of {calls} calls"));
     let step = printer.step("Making datasets of it");
     let measured = dataset::run(&Parameters { program, home: home.root(), base: &arguments.base, calls }).await?;

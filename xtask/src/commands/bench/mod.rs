@@ -16,12 +16,17 @@ use std::process::Stdio;
 
 use anyhow::{Context as _, Result, bail};
 use memory::home::Home;
+use memory::store;
 use serde::Serialize;
 use tokio::process::Command;
+use uuid::Uuid;
 
 use crate::bench::backfill::worker;
 use crate::cli::BenchCommand;
+use crate::files;
+use crate::install::layout;
 use crate::output::Printer;
+use crate::runtime::embedded::{self, Postgres};
 
 pub(super) async fn run(command: &BenchCommand, home: &Home, printer: &Printer) -> Result<()> {
     match command {
@@ -36,6 +41,33 @@ pub(super) async fn run(command: &BenchCommand, home: &Home, printer: &Printer) 
         BenchCommand::Recall(arguments) => recall::run(arguments, printer).await,
         BenchCommand::Redact(arguments) => redact::run(arguments, printer),
     }
+}
+
+/// Does the work with a folder, a home in it and a database that is the home's: nobody else knows of them, and nothing is left.
+async fn in_private_home<T>(work: impl AsyncFnOnce(&Path, &Home) -> Result<T>) -> Result<T> {
+    let folder = std::env::temp_dir().join(format!("agent-memory-bench-{}", Uuid::new_v4()));
+    let done = with_database(&folder, work).await;
+    files::remove(&folder)?;
+    done
+}
+
+async fn with_database<T>(folder: &Path, work: impl AsyncFnOnce(&Path, &Home) -> Result<T>) -> Result<T> {
+    let home = Home::at(folder.join("home"));
+    layout::create(&home)?;
+    let postgres = Postgres::start_private(&embedded::private_cache()?).await?;
+    let migrated = async {
+        files::write_private(&home.database_url_file(), postgres.url())?;
+        let db = store::connect(postgres.url()).await.context("cannot open the database to measure with")?;
+        let migrated = store::migrate(&db).await.context("cannot bring the database's schema up to date");
+        db.close().await;
+        migrated
+    };
+    let done = match migrated.await {
+        Ok(()) => work(folder, &home).await,
+        Err(error) => Err(error),
+    };
+    postgres.stop().await?;
+    done
 }
 
 fn print(measured: &(impl Serialize + std::fmt::Display), json: bool, printer: &Printer) -> Result<()> {
