@@ -61,7 +61,9 @@ pub(super) async fn work(stack: &Stack, sessions: usize) -> Result<()> {
 fn calls(root: &str, noun: &str, number: usize, turn: usize) -> Vec<Call> {
     let path = format!("{root}/src/{noun}_{number}_{turn}.rs");
     let read = json!({"type": "text", "file": {"filePath": path, "content": format!("fn {noun}_{number}() {{}}\n")}});
-    let log = format!("test {noun}_{number} ... ok\nby {HOME_OWNER} <alice@widgets.dev>\n");
+    let log = format!(
+        "test {noun}_{number} ... ok\nby {HOME_OWNER} <alice@widgets.dev>, with /home/{HOME_OWNER}/.cargo/bin/cargo\n"
+    );
     let ran = json!({"stdout": log, "stderr": "", "interrupted": false, "isImage": false});
     let call = |tool, input, response| Call { tool, input, outcome: Outcome::Response(response) };
     let all = [
