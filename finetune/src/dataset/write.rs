@@ -176,3 +176,29 @@ impl HashingFile {
         Ok(FileFacts { sha256: hex(&self.hasher.finalize()), bytes: self.bytes, lines: self.lines })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_which_files_hold_what_was_planted() {
+        let folder = tempfile::tempdir().unwrap();
+        let planted = ["the \"bird\"\nsings".to_owned(), "elsewhere".to_owned()];
+        let mut writer = Writer::create(folder.path(), &planted).unwrap();
+        writer.line("train.jsonl", &json!({ "text": "here the \"bird\"\nsings again" })).unwrap();
+        writer.text("notes.md", "the \"bird\"\nsings").unwrap();
+        writer.line("test.jsonl", &json!({ "text": "the bird is silent" })).unwrap();
+        assert_eq!(writer.files_with_canaries(), ["notes.md", "train.jsonl"]);
+    }
+
+    #[test]
+    fn hashes_what_it_writes() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = HashingFile::create(&folder.path().join("below/file")).unwrap();
+        file.text("a\nb\n").unwrap();
+        let facts = file.finish().unwrap();
+        assert_eq!((facts.bytes, facts.lines), (4, 2));
+        assert_eq!(facts.sha256, hex(&Sha256::digest("a\nb\n")));
+    }
+}
