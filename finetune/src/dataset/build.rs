@@ -94,13 +94,25 @@ pub fn restricted_providers(
     providers.map(|source| source.provider.clone()).collect()
 }
 
-/// Builds the next version. Until all is written, the folder's name ends in `.partial`.
+/// Builds the next version. Until all is written, the folder's name ends in `.partial`; what fails leaves none.
 pub async fn build(db: &Db, job: Build<'_>) -> Result<Built, BuildError> {
     let folder = next_version(job.out)?;
     // Two builds at once write into a folder each; the second to end finds the name taken.
     let partial = folder.with_extension(format!("{}.partial", std::process::id()));
     private_folder(&partial).map_err(BuildError::writing(&partial))?;
+    let written = match write(db, job, &partial).await {
+        Ok(written) => fs::rename(&partial, &folder).map(|()| written).map_err(BuildError::writing(&folder)),
+        Err(error) => Err(error),
+    };
+    if written.is_err() {
+        // Why nothing was written is what the person must read; that its remains could not be removed would hide it.
+        let _ = fs::remove_dir_all(&partial);
+    }
+    let (manifest, audit) = written?;
+    Ok(Built { folder, manifest, audit })
+}
 
+async fn write(db: &Db, job: Build<'_>, partial: &Path) -> Result<(Manifest, Audit), BuildError> {
     let scratch = partial.join("gathered.jsonl");
     let mut gathered = gather(db, job.sessions, job.base, job.settings, &scratch).await?;
     let count = |text: &str| job.base.tokens.count(text);
@@ -113,7 +125,7 @@ pub async fn build(db: &Db, job: Build<'_>) -> Result<Built, BuildError> {
         &tools,
         names_pattern(owners(job.sessions).iter().map(String::as_str)),
     );
-    let writer = Writer::create(&partial, &job.canaries)?;
+    let writer = Writer::create(partial, &job.canaries)?;
     let mut pass = Pass { job: &job, tools: &tools, auditor, writer, kept: Kept::default(), lost: 0 };
     pass.rows(&scratch, &verdicts, &mut gathered)?;
     fs::remove_file(&scratch).map_err(BuildError::writing(&scratch))?;
@@ -130,13 +142,11 @@ pub async fn build(db: &Db, job: Build<'_>) -> Result<Built, BuildError> {
     }
     let audit = auditor.finish(lost);
     if audit.rows == 0 {
-        fs::remove_dir_all(&partial).map_err(BuildError::writing(&partial))?;
         return Err(BuildError::Empty(reasons(&counts)));
     }
     let manifest = Manifest::new(&job, counts, &audit);
     let manifest = writer.finish(manifest, &audit, job.base_name.as_deref())?;
-    fs::rename(&partial, &folder).map_err(BuildError::writing(&folder))?;
-    Ok(Built { folder, manifest, audit })
+    Ok((manifest, audit))
 }
 
 /// Only the user may read what is in it.

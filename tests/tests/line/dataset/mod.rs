@@ -132,6 +132,8 @@ async fn restricted_outputs_need_a_yes_and_unknown_ones_are_left_out() -> Result
     assert_eq!(made.code, Some(1));
     assert!(made.stderr.contains("nothing of the journal becomes a row"), "{}", made.stderr);
     assert!(made.stderr.contains("--licence unknown"), "{}", made.stderr);
+    let versions = stack.home().root().join("data/processed/qwen2_5_tools");
+    assert_eq!(std::fs::read_dir(versions)?.count(), 0, "what failed leaves nothing half-written");
 
     sqlx::query("update mem_sessions set model = 'claude-sonnet-4-5'").execute(pool).await?;
     let refused = make(&stack, &base, &[]).await?;
