@@ -15,8 +15,6 @@ pub enum Family {
 }
 
 impl Family {
-    pub const ALL: [Self; 2] = [Self::Qwen3, Self::Qwen25];
-
     /// As datasets are named after it.
     pub const fn as_str(self) -> &'static str {
         match self {

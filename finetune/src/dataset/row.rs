@@ -171,6 +171,17 @@ impl Message {
             _ => &[],
         }
     }
+
+    /// The arguments of its calls.
+    pub fn arguments(&self) -> impl Iterator<Item = &Value> {
+        self.calls().iter().flat_map(|call| call.function.arguments.values())
+    }
+
+    /// What it claims about the world: its text, and the commands that it runs. Files that it writes claim nothing.
+    pub fn claims(&self) -> impl Iterator<Item = &str> {
+        let commands = self.calls().iter().filter_map(|call| call.function.arguments.get("command")?.as_str());
+        commands.chain([self.content()])
+    }
 }
 
 /// Names the turn that a row is about, or a part of it.

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::clean::{any_string, is_grounded, is_monologue, is_repetitive, map_texts, settle};
+use super::clean::{is_grounded, is_monologue, map_texts, repeats_itself, settle};
 use super::row::{Ending, Message, Provenance, Row, id_of};
 use super::select::{Dropped, Step, Turn};
 use super::sources::Licence;
@@ -222,12 +222,7 @@ impl Draft {
 
     /// Neither endless repetition nor a claim that stands nowhere before.
     fn may_be_learnt(&self, message: &Message) -> bool {
-        let claims = message.calls().iter().filter_map(|call| call.function.arguments.get("command"));
-        let mut claims = claims.filter_map(Value::as_str).chain([message.content()]);
-        let values = message.calls().iter().flat_map(|call| call.function.arguments.values());
-        let repeats =
-            is_repetitive(message.content()) || values.into_iter().any(|value| any_string(value, &is_repetitive));
-        !repeats && claims.all(|text| is_grounded(text, &self.messages))
+        !repeats_itself(message) && message.claims().all(|text| is_grounded(text, &self.messages))
     }
 
     fn finish(self, id: String, seed: u64) -> Result<Row, Dropped> {

@@ -16,9 +16,7 @@ pub use limits::Limits;
 
 use self::findings::Tally;
 use self::paths::{PathUse, contradicts_prompt};
-use super::clean::{
-    ControlTokens, any_string, for_each_string, foreign_home, is_grounded, is_monologue, is_repetitive,
-};
+use super::clean::{ControlTokens, for_each_string, foreign_home, is_grounded, is_monologue, repeats_itself};
 use super::duplicates::{Kept, shingles};
 use super::render::Sample;
 use super::row::{Call, Ending, Message, Row, draw, turn_of};
@@ -162,15 +160,13 @@ impl<'a> Auditor<'a> {
     fn words(&mut self, row: &Row) {
         for index in &row.trained {
             let message = &row.messages[*index];
-            let arguments = || message.calls().iter().flat_map(|call| call.function.arguments.values());
             if is_monologue(message.content()) {
                 self.tally.find(names::MONOLOGUE, &row.id);
             }
-            let commands = message.calls().iter().filter_map(|call| call.function.arguments.get("command")?.as_str());
-            if !commands.chain([message.content()]).all(|text| is_grounded(text, &row.messages[..*index])) {
+            if !message.claims().all(|text| is_grounded(text, &row.messages[..*index])) {
                 self.tally.find(names::INVENTED, &row.id);
             }
-            if is_repetitive(message.content()) || arguments().any(|value| any_string(value, &is_repetitive)) {
+            if repeats_itself(message) {
                 self.tally.find(names::REPETITION, &row.id);
             }
             if self.control.is_in(message.content()) {

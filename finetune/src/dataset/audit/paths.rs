@@ -60,8 +60,7 @@ pub(super) fn contradicts_prompt(row: &Row) -> bool {
         let is_other = |path: &str| {
             name(path).contains('.') && asked.iter().any(|other| name(other) == name(path)) && !is_told(path)
         };
-        let values = row.messages[*index].calls().iter().flat_map(|call| call.function.arguments.values());
-        values.into_iter().any(|value| any_string(value, &|text| absolute_paths(text).any(is_other)))
+        row.messages[*index].arguments().any(|value| any_string(value, &|text| absolute_paths(text).any(is_other)))
     })
 }
 

@@ -46,9 +46,9 @@ pub(crate) fn is_grounded(text: &str, before: &[Message]) -> bool {
             break;
         }
         named.retain(|reference| !is_named(message.content(), reference));
-        let values = message.calls().iter().flat_map(|call| call.function.arguments.values());
-        values
-            .for_each(|value| for_each_string(value, &mut |text| named.retain(|reference| !is_named(text, reference))));
+        for argument in message.arguments() {
+            for_each_string(argument, &mut |text| named.retain(|reference| !is_named(text, reference)));
+        }
     }
     named.is_empty()
 }

@@ -16,7 +16,7 @@ pub(super) use claims::{is_grounded, is_monologue};
 pub(super) use control::ControlTokens;
 pub(super) use homes::foreign_home;
 pub(super) use places::{Places, is_somebodys, names_pattern, settle};
-pub(super) use repeats::is_repetitive;
+pub(super) use repeats::repeats_itself;
 use repeats::{collapse_repeats, cut_middle};
 
 use super::select::{Step, Turn};

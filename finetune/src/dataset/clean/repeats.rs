@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use super::any_string;
+use crate::dataset::row::Message;
+
 /// So many equal lines in a row are still read as such; more teach endless repetition.
 const KEPT_LINES: usize = 3;
 
@@ -61,8 +64,13 @@ fn ceil(text: &str, mut at: usize) -> usize {
     at
 }
 
+/// Whether a message, or an argument of a call in it, is for the most part one line again and again.
+pub(crate) fn repeats_itself(message: &Message) -> bool {
+    is_repetitive(message.content()) || message.arguments().any(|value| any_string(value, &is_repetitive))
+}
+
 /// Whether a text is for the most part one line again and again. Short lines (braces, rules) are no repetition.
-pub(crate) fn is_repetitive(text: &str) -> bool {
+fn is_repetitive(text: &str) -> bool {
     const SHORTEST: usize = 12;
     const MOST: usize = 8;
     let mut counts: HashMap<&str, usize> = HashMap::new();

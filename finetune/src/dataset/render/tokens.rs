@@ -31,10 +31,6 @@ impl Tokens {
         self.0.encode_fast(text, false).map_or(text.len(), |encoding| encoding.len())
     }
 
-    pub fn decode(&self, ids: &[u32]) -> Result<String, tokenizers::Error> {
-        self.0.decode(ids, false)
-    }
-
     /// What was added to the vocabulary: the control tokens.
     pub fn added(&self) -> impl Iterator<Item = String> {
         self.0.get_added_tokens_decoder().into_values().map(|token| token.content)
