@@ -140,6 +140,28 @@ impl ModelConfig {
         })
     }
 
+    /// As `config.json` has it.
+    pub fn to_json(&self) -> Value {
+        serde_json::json!({
+            "architectures": [self.architecture.class()],
+            "model_type": self.architecture.as_str(),
+            "vocab_size": self.vocabulary,
+            "hidden_size": self.hidden,
+            "intermediate_size": self.intermediate,
+            "num_hidden_layers": self.layers,
+            "num_attention_heads": self.heads,
+            "num_key_value_heads": self.key_value_heads,
+            "head_dim": self.head_width,
+            "hidden_act": "silu",
+            "attention_bias": self.architecture == Architecture::Qwen2,
+            "max_position_embeddings": self.context_length,
+            "rms_norm_eps": self.norm_epsilon,
+            "rope_theta": self.rope_theta,
+            "tie_word_embeddings": self.tied,
+            "use_sliding_window": false,
+        })
+    }
+
     /// Rows and columns of a linear map's weight.
     pub const fn shape(&self, linear: Linear) -> (usize, usize) {
         let (queries, keys) = (self.heads * self.head_width, self.key_value_heads * self.head_width);

@@ -4,6 +4,7 @@
 mod config;
 mod files;
 mod fingerprint;
+pub mod random;
 mod weights;
 
 pub use config::{Architecture, Linear, ModelConfig};

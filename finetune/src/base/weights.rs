@@ -98,21 +98,23 @@ impl Weights {
         self.tensors.contains_key(name)
     }
 
-    /// A tensor in the precision that it is stored in.
+    /// The precision that a tensor is stored in.
+    pub fn dtype(&self, name: &str) -> Result<DType, ModelError> {
+        match self.place(name)?.dtype {
+            Dtype::F32 => Ok(DType::F32),
+            Dtype::F16 => Ok(DType::F16),
+            Dtype::BF16 => Ok(DType::BF16),
+            other => Err(ModelError::Type {
+                folder: self.folder.clone(),
+                name: name.to_owned(),
+                dtype: format!("{other:?}"),
+            }),
+        }
+    }
+
+    /// A tensor as it is stored.
     pub fn tensor(&self, name: &str, device: &Device) -> Result<Tensor, ModelError> {
-        let place = self.place(name)?;
-        let dtype = match place.dtype {
-            Dtype::F32 => DType::F32,
-            Dtype::F16 => DType::F16,
-            Dtype::BF16 => DType::BF16,
-            other => {
-                return Err(ModelError::Type {
-                    folder: self.folder.clone(),
-                    name: name.to_owned(),
-                    dtype: format!("{other:?}"),
-                });
-            }
-        };
+        let (place, dtype) = (self.place(name)?, self.dtype(name)?);
         let path = &self.files[place.file];
         let mut bytes = vec![0; place.bytes];
         let read = File::open(path).and_then(|mut file| {
