@@ -5,3 +5,4 @@ pub mod base;
 pub mod dataset;
 pub mod files;
 pub mod model;
+pub mod train;

@@ -5,6 +5,7 @@ mod peft;
 mod safetensors;
 
 pub use merge::{Merged, merge};
+pub(crate) use peft::save;
 pub use peft::{AdapterFolder, Origin, write};
 
 use std::path::PathBuf;

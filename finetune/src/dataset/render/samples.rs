@@ -36,6 +36,30 @@ pub enum RenderError {
     Tokens(String),
 }
 
+impl Sample {
+    /// Tokenises a text of which these bytes, in order, carry loss.
+    pub fn of(text: String, trained: Vec<Range<usize>>, base: &Base) -> Result<Self, RenderError> {
+        let encoded = base.tokens.encode(&text).map_err(|error| RenderError::Tokens(error.to_string()))?;
+        let mut carries_loss = Vec::with_capacity(encoded.ids.len());
+        let mut spans = trained.iter().peekable();
+        for bytes in &encoded.bytes {
+            while spans.next_if(|span| span.end <= bytes.start).is_some() {}
+            let Some(span) = spans.peek() else {
+                carries_loss.push(false);
+                continue;
+            };
+            let is_inside = bytes.start >= span.start && bytes.end <= span.end;
+            let is_outside = bytes.end <= span.start;
+            // A token that is half of what the server sent and half of the answer exists in no conversation.
+            if !is_inside && !is_outside {
+                return Err(RenderError::Border(bytes.start));
+            }
+            carries_loss.push(is_inside);
+        }
+        Ok(Self { text, trained, ids: encoded.ids, carries_loss })
+    }
+}
+
 /// The samples of a row: one, or one for each trained turn.
 pub fn samples(row: &Row, base: &Base) -> Result<Vec<Sample>, RenderError> {
     if let Some(sample) = whole(row, base)? {
@@ -54,7 +78,7 @@ fn whole(row: &Row, base: &Base) -> Result<Option<Sample>, RenderError> {
         }
         trained.push(asked.len()..end_of_turn(&text, asked.len()).ok_or(RenderError::Endless(*index))?);
     }
-    sample(text, trained, base).map(Some)
+    Sample::of(text, trained, base).map(Some)
 }
 
 fn single(row: &Row, index: usize, base: &Base) -> Result<Sample, RenderError> {
@@ -65,30 +89,9 @@ fn single(row: &Row, index: usize, base: &Base) -> Result<Sample, RenderError> {
     }
     let end = end_of_turn(&text, asked.len()).ok_or(RenderError::Endless(index))?;
     text.truncate(end);
-    sample(text, std::iter::once(asked.len()..end).collect(), base)
+    Sample::of(text, std::iter::once(asked.len()..end).collect(), base)
 }
 
 fn end_of_turn(text: &str, from: usize) -> Option<usize> {
     text[from..].find(END_OF_TURN).map(|at| from + at + END_OF_TURN.len())
-}
-
-fn sample(text: String, trained: Vec<Range<usize>>, base: &Base) -> Result<Sample, RenderError> {
-    let encoded = base.tokens.encode(&text).map_err(|error| RenderError::Tokens(error.to_string()))?;
-    let mut carries_loss = Vec::with_capacity(encoded.ids.len());
-    let mut spans = trained.iter().peekable();
-    for bytes in &encoded.bytes {
-        while spans.next_if(|span| span.end <= bytes.start).is_some() {}
-        let Some(span) = spans.peek() else {
-            carries_loss.push(false);
-            continue;
-        };
-        let is_inside = bytes.start >= span.start && bytes.end <= span.end;
-        let is_outside = bytes.end <= span.start;
-        // A token that is half of what the server sent and half of the answer exists in no conversation.
-        if !is_inside && !is_outside {
-            return Err(RenderError::Border(bytes.start));
-        }
-        carries_loss.push(is_inside);
-    }
-    Ok(Sample { text, trained, ids: encoded.ids, carries_loss })
 }
