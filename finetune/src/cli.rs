@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use clap::{Args, Parser, Subcommand};
+use finetune::model::{Recompute, Storage};
 use finetune::dataset::{FailedCalls, Licence, Settings, StoppedCalls};
 
 /// Turns the journal into training data and a tuned model.
@@ -21,6 +22,36 @@ pub(crate) enum Command {
     /// Tokenise the text of a dataset, for comparing with
     #[command(hide = true)]
     Tokenise(TokeniseArgs),
+    /// Write a base of random numbers in the shape of Qwen3-0.6B
+    #[command(hide = true)]
+    RandomBase(RandomBaseArgs),
+    /// Time some steps of training
+    #[command(hide = true)]
+    MeasureTraining(MeasureArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RandomBaseArgs {
+    #[arg(long)]
+    pub(crate) out: PathBuf,
+    #[arg(long, default_value_t = 28)]
+    pub(crate) layers: usize,
+    #[arg(long)]
+    pub(crate) tokenizer: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MeasureArgs {
+    #[arg(long)]
+    pub(crate) base: PathBuf,
+    #[arg(long, default_value_t = 512)]
+    pub(crate) tokens: usize,
+    #[arg(long, default_value_t = 3)]
+    pub(crate) steps: usize,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) storage: Storage,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) recompute: Recompute,
 }
 
 #[derive(Debug, Args)]
@@ -193,7 +224,7 @@ mod tests {
         let all = ["agent-memory-finetune", "dataset"].iter().chain(arguments);
         match Arguments::parse_from(all).command {
             Command::Dataset(dataset) => *dataset,
-            Command::Tokenise(_) => unreachable!("it was asked for a dataset"),
+            _ => unreachable!("it was asked for a dataset"),
         }
     }
 

@@ -3,6 +3,7 @@
 mod cli;
 mod count;
 mod make;
+mod measure;
 mod tokenise;
 
 use std::io::Write as _;
@@ -13,6 +14,10 @@ use memory::store;
 
 use cli::{Arguments, Command};
 
+/// Each step makes and frees the same large tensors: the system's allocator maps them anew each time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[tokio::main]
 async fn main() -> ExitCode {
     let mut stderr = std::io::stderr();
@@ -21,6 +26,8 @@ async fn main() -> ExitCode {
         Command::Tokenise(arguments) => {
             tokenise::tokenise(&arguments.base, &arguments.dataset).and_then(|text| make::print(&text))
         }
+        Command::RandomBase(arguments) => measure::random_base(&arguments),
+        Command::MeasureTraining(arguments) => measure::training(&arguments),
     };
     match done {
         Ok(code) => code,
