@@ -3,6 +3,7 @@
 pub mod adapter;
 pub mod base;
 pub mod dataset;
+pub mod eval;
 pub mod files;
 pub mod model;
 pub mod train;
