@@ -5,5 +5,6 @@ pub mod base;
 pub mod dataset;
 pub mod eval;
 pub mod files;
+pub mod gguf;
 pub mod model;
 pub mod train;
