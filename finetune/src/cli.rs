@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use clap::{Args, Parser, Subcommand};
-use finetune::model::{Recompute, Storage};
 use finetune::dataset::{FailedCalls, Licence, Settings, StoppedCalls};
+use finetune::model::{Recompute, Storage};
 
 /// Turns the journal into training data and a tuned model.
 #[derive(Debug, Parser)]

@@ -47,7 +47,7 @@ async fn main() -> ExitCode {
 
 /// What to do about an error.
 fn hint(error: &anyhow::Error) -> Option<&str> {
-    if let Some(hinted) = error.downcast_ref::<make::Hinted>() {
+    if let Some(hinted) = error.downcast_ref::<finetune::hint::Hinted>() {
         return Some(&hinted.hint);
     }
     if let Some(connect) = error.downcast_ref::<store::ConnectError>() {

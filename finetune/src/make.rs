@@ -1,7 +1,6 @@
 //! `dataset`: asks for what is needed, builds, and says what came of it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,30 +11,12 @@ use chrono::Utc;
 use finetune::dataset::consent::{self, Consent, How};
 use finetune::dataset::render::Base;
 use finetune::dataset::{self, Build, Built, Settings, Sources};
+use finetune::hint::{Hinted, hinted};
 use memory::home::Home;
 use memory::store::{self, Db};
 use sha2::{Digest as _, Sha256};
 
 use crate::cli::{DatasetArgs, Look};
-
-/// An error with what to do about it.
-#[derive(Debug)]
-pub(crate) struct Hinted {
-    what: String,
-    pub(crate) hint: String,
-}
-
-impl fmt::Display for Hinted {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.what)
-    }
-}
-
-impl std::error::Error for Hinted {}
-
-fn hinted(what: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
-    Hinted { what: what.into(), hint: hint.into() }.into()
-}
 
 const BASE_HINT: &str = "name the folder of a Qwen3 or Qwen2.5 chat model with --base; `hf download Qwen/Qwen3-0.6B \
                          tokenizer.json tokenizer_config.json --local-dir FOLDER` fetches what a dataset needs of one";
@@ -58,7 +39,7 @@ pub(crate) async fn dataset(arguments: &DatasetArgs) -> anyhow::Result<ExitCode>
     let Some(folder) = &arguments.base else { return Err(hinted("no base model is named", BASE_HINT)) };
     let base = Base::load(folder).map_err(|error| {
         let what = format!("`{}` is no base to make a dataset for", folder.display());
-        anyhow::Error::from(error).context(Hinted { what, hint: BASE_HINT.to_owned() })
+        anyhow::Error::from(error).context(Hinted::new(what, BASE_HINT))
     })?;
     memory::redact::install_from(None, Some(&home.config())).context("reading your rules of redaction")?;
     let db = store::connect(&url).await?;

@@ -5,6 +5,7 @@
 
 mod import;
 mod info;
+mod load;
 mod metadata;
 mod names;
 mod quantise;
@@ -24,6 +25,7 @@ mod write;
 
 pub use import::{Imported, import};
 pub use info::{Info, TypeShare, info};
+pub use load::load;
 pub use names::{to_gguf, to_hugging_face};
 pub use quantise::Quantisation;
 pub use read::{Gguf, Header, TensorInfo};

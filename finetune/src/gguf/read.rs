@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use candle_core::Device;
+use candle_core::quantized::QTensor;
 use candle_core::quantized::ggml_file::qtensor_from_ggml;
 
 use super::value::kind;
@@ -85,6 +86,21 @@ impl Gguf {
         let decoded = qtensor_from_ggml(candle, &bytes, vec![elements], &Device::Cpu)
             .and_then(|tensor| tensor.dequantize(&Device::Cpu)?.to_vec1());
         decoded.map_err(|source| GgufError::Decode { name: tensor.name.clone(), source })
+    }
+
+    /// A whole tensor in the type that it is stored in.
+    pub(super) fn stored(&self, tensor: &TensorInfo, device: &Device) -> Result<QTensor, GgufError> {
+        let unreadable = |source| GgufError::Unreadable { path: self.path.clone(), source };
+        let Some(kind) = tensor.kind.candle() else {
+            let (name, kind) = (tensor.name.clone(), tensor.kind.name);
+            return Err(GgufError::UnreadableType { path: self.path.clone(), name, kind });
+        };
+        let mut bytes = vec![0; tensor.bytes as usize];
+        let mut file = File::open(&self.path).map_err(unreadable)?;
+        file.seek(SeekFrom::Start(self.header.data_start + tensor.offset)).map_err(unreadable)?;
+        file.read_exact(&mut bytes).map_err(unreadable)?;
+        qtensor_from_ggml(kind, &bytes, tensor.shape.clone(), device)
+            .map_err(|source| GgufError::Decode { name: tensor.name.clone(), source })
     }
 
     pub fn tensor(&self, name: &str) -> Option<&TensorInfo> {
