@@ -126,7 +126,11 @@ mod tests {
         let engines = Engines { base: &mut base, tuned: &mut tuned };
         let blind = compare_blind(&questions, &template(), engines, BlindOptions { max_tokens: 64, seed }).unwrap();
         assert_eq!(base.prompts, tuned.prompts, "both are asked the same");
-        assert!(base.prompts[0].ends_with("user question 0<|im_end|><|im_start|>assistant "), "{}", base.prompts[0]);
+        assert!(
+            base.prompts[0].ends_with("user question 0<|im_end|><|im_start|>assistant <think></think>"),
+            "{}",
+            base.prompts[0]
+        );
         blind
     }
 

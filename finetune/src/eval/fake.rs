@@ -39,7 +39,7 @@ const TEMPLATE: &str = "\
 {% for tool in tools %}<tools>{{ tool.function.name }}</tools>{% endfor %}\
 {% for message in messages %}<|im_start|>{{ message.role }} {{ message.content }}\
 {% for call in message.tool_calls %}<tool_call>{{ call.function | tojson }}</tool_call>{% endfor %}<|im_end|>{% endfor %}\
-{% if add_generation_prompt %}<|im_start|>assistant {% endif %}{# <tool_response> #}";
+{% if add_generation_prompt %}<|im_start|>assistant {% if enable_thinking is false %}<think></think>{% endif %}{% endif %}{# <tool_response> #}";
 
 pub(super) fn template() -> ChatTemplate {
     ChatTemplate::new(TEMPLATE.into()).unwrap()

@@ -13,8 +13,8 @@ pub struct Thresholds {
     /// 100: with half as many, one row that fell out otherwise would be all of `allowed_loss`, and a rate near one half would be known
     /// to no better than 0.14 either way.
     pub min_rows: usize,
-    /// 0.02: two rows in a hundred are what the choice of the rows moves a rate by that lies near its end. A loss that is smaller and
-    /// still beyond chance fails too.
+    /// 0.02: over a hundred rows, a rate of 0.98 is known to 0.03 either way (1.96 times its standard error), so that a smaller
+    /// allowance would fail models by chance. A loss that is smaller and still beyond chance fails too.
     pub allowed_loss: f64,
     /// 0.98: in a task of ten calls, that is still one in five that breaks off.
     pub min_parse_rate: f64,

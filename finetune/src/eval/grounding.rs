@@ -105,12 +105,13 @@ mod tests {
 
     #[test]
     fn knows_a_path_that_nobody_told_of() {
-        let prompt = "You are in /srv/widgets.\nRead src/main.rs and data.rs.bak";
+        let prompt = "You are in /srv/widgets.\nRead src/main.rs, data.rs.bak and .envrc";
         for path in [
             "path/to/your/file.txt",
             "src/main",
             "ain.rs",
             "data.rs",
+            "envrc",
             "a.rs",
             "widgets/main.rs",
             "/srv/gadgets/src/main.rs",

@@ -60,6 +60,8 @@ mod tests {
         assert!(!is_loop(&words(8).repeat(3), true));
         assert!(!is_loop(&words(3).repeat(4), true));
         assert!(!is_loop(&format!("{0}other {0}other words {0}and {0}", words(8)), true), "not in a row");
+        let twice: Vec<_> = (0..9).map(|number| format!("{0}{0}then{number}", words(8))).collect();
+        assert!(!is_loop(&twice.join(" "), true), "each time twice only");
         assert!(!is_loop(&words(200), true));
         assert!(!is_loop("", true));
     }

@@ -156,6 +156,33 @@ mod tests {
         assert_eq!(parse(&format!("<think>on and on {call}")), Parsed::default());
     }
 
+    /// The texts are of Hugging Face's `apply_chat_template` (tests/chat-template/make.py).
+    #[test]
+    fn reads_calls_as_the_templates_of_base_models_write_them() {
+        let conversations: Value =
+            serde_json::from_str(include_str!("../../../tests/chat-template/conversations.json")).unwrap();
+        let mut read = 0;
+        for rendered in [
+            include_str!("../../../tests/chat-template/qwen3.json"),
+            include_str!("../../../tests/chat-template/qwen2_5.json"),
+        ] {
+            let rendered: Value = serde_json::from_str(rendered).unwrap();
+            let texts = rendered["rendered"].as_array().unwrap();
+            for rendered in texts.iter().filter(|rendered| rendered["asks"] == false) {
+                let conversation = &conversations[rendered["conversation"].as_u64().unwrap() as usize]["messages"];
+                let messages: Vec<Message> = serde_json::from_value(conversation.clone()).unwrap();
+                let messages = messages.iter().take(rendered["messages"].as_u64().unwrap() as usize);
+                let turns = rendered["text"].as_str().unwrap().split("<|im_start|>assistant\n").skip(1);
+                for (message, turn) in messages.filter(|message| message.is_assistant()).zip(turns) {
+                    let parsed = parse(turn.split("<|im_end|>").next().unwrap());
+                    assert_eq!((&parsed.calls, parsed.malformed), (&Parsed::recorded(message).calls, 0), "{turn}");
+                    read += parsed.calls.len();
+                }
+            }
+        }
+        assert!(read > 20, "{read}");
+    }
+
     proptest! {
         #[test]
         fn reads_back_every_call_that_is_written(
