@@ -43,7 +43,20 @@ pub(crate) async fn dataset(arguments: &DatasetArgs) -> anyhow::Result<ExitCode>
     })?;
     memory::redact::install_from(None, Some(&home.config())).context("reading your rules of redaction")?;
     let db = store::connect(&url).await?;
-    make(arguments, &settings, &base, &db, &home, &out).await
+    let start = Instant::now();
+    let built = make(arguments, &settings, &base, &db, &home, &out).await?;
+    report(&built, arguments.json, start)
+}
+
+/// Makes a dataset for a run that has none.
+pub(crate) async fn for_run(arguments: &DatasetArgs, base: &Base, home: &Home, out: &Path) -> anyhow::Result<PathBuf> {
+    let settings = settings(arguments)?;
+    let url = home.database_url().context("reading the database URL")?;
+    memory::redact::install_from(None, Some(&home.config())).context("reading your rules of redaction")?;
+    let db = store::connect(&url).await?;
+    let built = make(arguments, &settings, base, &db, home, out).await?;
+    let folder = built.folder.clone();
+    judge(&built).map(|()| folder)
 }
 
 async fn make(
@@ -53,8 +66,7 @@ async fn make(
     db: &Db,
     home: &Home,
     out: &Path,
-) -> anyhow::Result<ExitCode> {
-    let start = Instant::now();
+) -> anyhow::Result<Built> {
     let usual = home.config().join("sources.toml");
     let own = arguments.sources.clone().or_else(|| usual.exists().then_some(usual));
     let sources = Sources::load(own.as_deref())?;
@@ -80,8 +92,7 @@ async fn make(
         base_name: arguments.base_name.clone(),
         out: &out.join(format!("{}_tools", base.family.as_str())),
     };
-    let built = dataset::build(db, job).await.map_err(explained)?;
-    report(&built, arguments.json, start)
+    dataset::build(db, job).await.map_err(explained)
 }
 
 /// The hash of each of the files that are there, by what it is.
@@ -121,8 +132,13 @@ fn report(built: &Built, as_json: bool, start: Instant) -> anyhow::Result<ExitCo
         let seconds = start.elapsed().as_secs_f64();
         print(&format!("Wrote {} rows to {} in {seconds:.1} s\n", built.audit.rows, built.folder.display()))?;
     }
+    judge(built).map(|()| ExitCode::SUCCESS)
+}
+
+/// Fails if the audit did.
+fn judge(built: &Built) -> anyhow::Result<()> {
     if built.audit.passed {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     let failed: Vec<_> = built.audit.checks.iter().filter(|check| !check.passed).collect();
     let told = failed.iter().map(|check| format!("{} is {:.4}, must be {}", check.name, check.value, check.limit));

@@ -34,9 +34,9 @@ pub struct Made {
 
 /// What a stage's work gives for its record.
 #[derive(Debug, Default)]
-pub struct Done {
-    pub outputs: Vec<PathBuf>,
-    pub figures: Value,
+pub(super) struct Done {
+    pub(super) outputs: Vec<PathBuf>,
+    pub(super) figures: Value,
 }
 
 impl Record {
