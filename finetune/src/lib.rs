@@ -3,3 +3,4 @@
 pub mod base;
 pub mod dataset;
 pub mod files;
+pub mod gguf;

@@ -17,6 +17,8 @@ pub enum Architecture {
 }
 
 impl Architecture {
+    pub const ALL: [Self; 2] = [Self::Qwen2, Self::Qwen3];
+
     /// As `config.json` and GGUF name it.
     pub const fn as_str(self) -> &'static str {
         match self {

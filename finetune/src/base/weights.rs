@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Tensor};
+use half::{bf16, f16};
 use safetensors::tensor::{Dtype, Metadata};
 use serde_json::Value;
 
@@ -105,23 +107,43 @@ impl Weights {
             Dtype::F32 => DType::F32,
             Dtype::F16 => DType::F16,
             Dtype::BF16 => DType::BF16,
-            other => {
-                return Err(ModelError::Type {
-                    folder: self.folder.clone(),
-                    name: name.to_owned(),
-                    dtype: format!("{other:?}"),
-                });
-            }
+            _ => return Err(self.unreadable_type(name, place)),
         };
+        let bytes = self.bytes_at(place, 0..place.bytes)?;
+        Tensor::from_raw_buffer(&bytes, dtype, &place.shape, device)
+            .map_err(|source| ModelError::Tensor { name: name.to_owned(), source })
+    }
+
+    /// Some numbers of a tensor, in the order they are stored in: what is larger than memory is read in parts.
+    pub fn numbers(&self, name: &str, range: Range<usize>) -> Result<Vec<f32>, ModelError> {
+        let place = self.place(name)?;
+        let width = match place.dtype {
+            Dtype::F32 => 4,
+            Dtype::F16 | Dtype::BF16 => 2,
+            _ => return Err(self.unreadable_type(name, place)),
+        };
+        let bytes = self.bytes_at(place, range.start * width..range.end * width)?;
+        let pairs = bytes.chunks_exact(2).map(|pair| [pair[0], pair[1]]);
+        Ok(match place.dtype {
+            Dtype::F16 => pairs.map(|pair| f16::from_le_bytes(pair).to_f32()).collect(),
+            Dtype::BF16 => pairs.map(|pair| bf16::from_le_bytes(pair).to_f32()).collect(),
+            _ => bytes.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect(),
+        })
+    }
+
+    fn bytes_at(&self, place: &Place, range: Range<usize>) -> Result<Vec<u8>, ModelError> {
         let path = &self.files[place.file];
-        let mut bytes = vec![0; place.bytes];
+        let mut bytes = vec![0; range.len()];
         let read = File::open(path).and_then(|mut file| {
-            file.seek(SeekFrom::Start(place.offset))?;
+            file.seek(SeekFrom::Start(place.offset + range.start as u64))?;
             file.read_exact(&mut bytes)
         });
         read.map_err(|source| ModelError::Unreadable { path: path.clone(), source })?;
-        Tensor::from_raw_buffer(&bytes, dtype, &place.shape, device)
-            .map_err(|source| ModelError::Tensor { name: name.to_owned(), source })
+        Ok(bytes)
+    }
+
+    fn unreadable_type(&self, name: &str, place: &Place) -> ModelError {
+        ModelError::Type { folder: self.folder.clone(), name: name.to_owned(), dtype: format!("{:?}", place.dtype) }
     }
 
     fn place(&self, name: &str) -> Result<&Place, ModelError> {
@@ -200,6 +222,7 @@ mod tests {
         let weights = Weights::open(folder.path()).unwrap();
         let tensor = weights.tensor("a", &Device::Cpu).unwrap();
         assert_eq!(tensor.to_vec2::<f32>().unwrap(), [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]);
+        assert_eq!(weights.numbers("a", 2..5).unwrap(), [2.0, 3.0, 4.0]);
         assert!(matches!(weights.tensor("b", &Device::Cpu), Err(ModelError::MissingTensor { .. })));
     }
 
