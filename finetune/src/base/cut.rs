@@ -29,9 +29,11 @@ pub fn cut(folder: &Path, out: &Path, vocabulary: usize) -> Result<(), ModelErro
     }
     let known: HashSet<_> = known.keys().cloned().collect();
     let merges = tokenizer["model"]["merges"].as_array_mut().ok_or_else(|| refuse("it has no merges"))?;
-    merges.retain(|merge| parts(merge).is_some_and(|(left, right)| {
-        known.contains(left) && known.contains(right) && known.contains(&format!("{left}{right}"))
-    }));
+    merges.retain(|merge| {
+        parts(merge).is_some_and(|(left, right)| {
+            known.contains(left) && known.contains(right) && known.contains(&format!("{left}{right}"))
+        })
+    });
 
     let mut decoder = Map::new();
     for (token, id) in tokenizer["added_tokens"].as_array_mut().into_iter().flatten().zip(words..) {

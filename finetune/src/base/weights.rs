@@ -199,7 +199,11 @@ fn header(path: &Path) -> Result<(Metadata, u64), ModelError> {
     let header: Metadata = serde_json::from_slice(&bytes).map_err(|error| no_header(error.to_string()))?;
     let end = header.tensors().values().map(|info| info.data_offsets.1 as u64).max().unwrap_or(0);
     let expected = start + end;
-    if found == expected { Ok((header, start)) } else { Err(ModelError::Truncated { path: path.to_owned(), found, expected }) }
+    if found == expected {
+        Ok((header, start))
+    } else {
+        Err(ModelError::Truncated { path: path.to_owned(), found, expected })
+    }
 }
 
 #[cfg(test)]
@@ -243,9 +247,12 @@ mod tests {
     #[test]
     fn misses_a_file_that_the_index_names() {
         let (folder, _) = saved("model-00001-of-00002.safetensors");
-        let index = r#"{"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}"#;
+        let index =
+            r#"{"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}"#;
         std::fs::write(folder.path().join(INDEX_FILE), index).unwrap();
         let error = Weights::open(folder.path()).unwrap_err();
-        assert!(matches!(error, ModelError::Unreadable { path, .. } if path.ends_with("model-00002-of-00002.safetensors")));
+        assert!(
+            matches!(error, ModelError::Unreadable { path, .. } if path.ends_with("model-00002-of-00002.safetensors"))
+        );
     }
 }

@@ -59,7 +59,8 @@ pub fn import(file: &Path, tokenizer: &Path, out: &Path) -> Result<Imported, Ggu
         }
     }
     let path = out.join("config.json");
-    let text = serde_json::to_vec_pretty(&config_json(&gguf, &config)).expect("JSON of numbers and texts can be written");
+    let text =
+        serde_json::to_vec_pretty(&config_json(&gguf, &config)).expect("JSON of numbers and texts can be written");
     files::write(&path, &text).map_err(unwritable(&path))?;
     let mut types: Vec<_> = sources.iter().map(|(_, tensor)| tensor.kind.name).collect();
     types.sort_unstable();

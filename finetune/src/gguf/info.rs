@@ -96,7 +96,11 @@ impl fmt::Display for Info {
         writeln!(to, "{}", self.path.display())?;
         let megabytes = self.bytes as f64 / 1e6;
         let parameters = size_label::of(self.parameters);
-        writeln!(to, "  {} of {parameters} parameters, {megabytes:.1} MB, GGUF version {}", self.architecture, self.version)?;
+        writeln!(
+            to,
+            "  {} of {parameters} parameters, {megabytes:.1} MB, GGUF version {}",
+            self.architecture, self.version
+        )?;
         if let Some(name) = &self.name {
             writeln!(to, "  name        {name}")?;
         }

@@ -10,6 +10,8 @@ mod names;
 mod quantise;
 mod read;
 #[cfg(test)]
+mod read_tests;
+#[cfg(test)]
 mod reference;
 mod size_label;
 #[cfg(test)]
@@ -62,7 +64,9 @@ pub enum GgufError {
     Decode { name: String, source: candle_core::Error },
     #[error("quantising the tensor {name}")]
     Quantise { name: String, source: candle_core::Error },
-    #[error("the tensor {name} holds {value}, which {kind} cannot: the model is damaged, or this type too narrow for it")]
+    #[error(
+        "the tensor {name} holds {value}, which {kind} cannot: the model is damaged, or this type too narrow for it"
+    )]
     Unrepresentable { name: String, value: f32, kind: &'static str },
     #[error("no GGUF has a name for the tensor {0}")]
     Unnamed(String),
@@ -70,6 +74,8 @@ pub enum GgufError {
     Tokenizer { folder: PathBuf, reason: String },
     #[error("`{path}` holds a {found}; qwen2 (also Qwen2.5) and qwen3 can be a base")]
     Architecture { path: PathBuf, found: String },
-    #[error("the tokenizer in `{folder}` is not the one of `{path}`: token {id} is {found:?} there and {expected:?} here")]
+    #[error(
+        "the tokenizer in `{folder}` is not the one of `{path}`: token {id} is {found:?} there and {expected:?} here"
+    )]
     OtherTokenizer { folder: PathBuf, path: PathBuf, id: usize, found: String, expected: String },
 }

@@ -167,7 +167,8 @@ impl Header {
         };
         let data_start = source.position.next_multiple_of(alignment);
         let header = Self { version, alignment, metadata, tensors, data_start };
-        let expected = header.expected_bytes().ok_or_else(|| source.malformed("a tensor lies beyond all files".into()))?;
+        let expected =
+            header.expected_bytes().ok_or_else(|| source.malformed("a tensor lies beyond all files".into()))?;
         if expected > file_bytes {
             return Err(GgufError::CutShort { path: path.to_owned(), found: file_bytes, expected });
         }
@@ -176,7 +177,8 @@ impl Header {
 
     /// Where the last tensor ends.
     pub fn expected_bytes(&self) -> Option<u64> {
-        let ends = self.tensors.iter().map(|tensor| self.data_start.checked_add(tensor.offset)?.checked_add(tensor.bytes));
+        let ends =
+            self.tensors.iter().map(|tensor| self.data_start.checked_add(tensor.offset)?.checked_add(tensor.bytes));
         ends.fold(Some(self.data_start), |last, end| Some(last?.max(end?)))
     }
 }

@@ -106,7 +106,11 @@ mod tests {
         for known in TensorType::ALL {
             assert_eq!(TensorType::of_id(known.id), Some(known), "the number is its own");
             if let Some(candle) = known.candle() {
-                assert_eq!((known.block_elements, known.block_bytes), (candle.block_size(), candle.type_size()), "{known:?}");
+                assert_eq!(
+                    (known.block_elements, known.block_bytes),
+                    (candle.block_size(), candle.type_size()),
+                    "{known:?}"
+                );
             }
         }
         assert_eq!(TensorType::Q8_0.bytes(64), Some(68));

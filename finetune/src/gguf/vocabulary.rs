@@ -133,7 +133,8 @@ fn special(tokenizer: &Json, settings: &Json, config: &Json) -> Vec<(&'static st
 /// Whether engines are to add tokens of their own. A byte-level tokenizer adds none, whatever the settings say.
 fn adds(tokenizer: &Json, settings: &Json) -> Vec<(&'static str, bool)> {
     let after = &tokenizer["post_processor"];
-    let mut processors = after["processors"].as_array().map_or_else(|| vec![after], |all| all.iter().collect()).into_iter();
+    let mut processors =
+        after["processors"].as_array().map_or_else(|| vec![after], |all| all.iter().collect()).into_iter();
     let is_byte_level = processors.any(|processor| processor["type"] == "ByteLevel");
     let adds = |part: &str| settings[format!("add_{part}_token")].as_bool();
     let mut found = Vec::new();
@@ -179,7 +180,8 @@ mod tests {
 
     #[test]
     fn prefers_the_tokenizers_own_words_for_what_ends_a_turn() {
-        let tokenizer = json!({"added_tokens": [{"id": 7, "content": "<|im_end|>"}, {"id": 8, "content": "<|endoftext|>"}]});
+        let tokenizer =
+            json!({"added_tokens": [{"id": 7, "content": "<|im_end|>"}, {"id": 8, "content": "<|endoftext|>"}]});
         let settings = json!({"eos_token": {"content": "<|im_end|>"}, "pad_token": "<|endoftext|>", "bos_token": null});
         let config = json!({"bos_token_id": 8, "eos_token_id": 8});
         assert_eq!(

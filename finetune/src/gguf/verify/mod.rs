@@ -1,6 +1,8 @@
 //! Whether a GGUF is what engines need, and what the folder said that it was made of: one check after another, each with what was found.
 
 mod structure;
+#[cfg(test)]
+mod tests;
 mod tokenizer;
 
 use std::fmt;

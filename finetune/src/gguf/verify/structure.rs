@@ -49,7 +49,10 @@ pub(super) fn layout(gguf: &Gguf) -> Outcome {
     let mut expected = 0;
     for tensor in &header.tensors {
         if tensor.offset != expected {
-            return Err(format!("{} lies at {}; {expected} is where the one before it ends", tensor.name, tensor.offset));
+            return Err(format!(
+                "{} lies at {}; {expected} is where the one before it ends",
+                tensor.name, tensor.offset
+            ));
         }
         expected = (expected + tensor.bytes).next_multiple_of(header.alignment);
     }
@@ -120,7 +123,9 @@ pub(super) fn numbers(gguf: &Gguf) -> Result<Outcome, GgufError> {
         gguf.header.tensors.iter().partition(|tensor| tensor.kind.candle().is_some());
     let parts = readable.par_iter().flat_map_iter(|tensor| {
         let elements = tensor.elements();
-        (0..elements).step_by(PART_ELEMENTS as usize).map(move |start| (*tensor, start, elements.min(start + PART_ELEMENTS)))
+        (0..elements)
+            .step_by(PART_ELEMENTS as usize)
+            .map(move |start| (*tensor, start, elements.min(start + PART_ELEMENTS)))
     });
     let broken = parts.map(|(tensor, start, end): (&TensorInfo, u64, u64)| {
         let numbers = gguf.numbers(tensor, start..end)?;
@@ -132,9 +137,11 @@ pub(super) fn numbers(gguf: &Gguf) -> Result<Outcome, GgufError> {
     Ok(match (broken.first(), others.first()) {
         (Some(first), _) => Err(format!("{first}, and so in {} parts", broken.len())),
         (None, None) => Ok(format!("{elements}, all finite")),
-        (None, Some(other)) => {
-            Ok(format!("{elements}, all finite; {} tensors of types such as {} not decoded", others.len(), other.kind.name))
-        }
+        (None, Some(other)) => Ok(format!(
+            "{elements}, all finite; {} tensors of types such as {} not decoded",
+            others.len(),
+            other.kind.name
+        )),
     })
 }
 
