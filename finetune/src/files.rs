@@ -63,7 +63,9 @@ pub fn sha256(path: &Path) -> io::Result<String> {
 /// A rename lasts only when the folder is written too; not every platform lets a folder be opened.
 fn sync_parent(path: &Path) -> io::Result<()> {
     match path.parent() {
-        Some(parent) if cfg!(unix) => File::open(if parent.as_os_str().is_empty() { Path::new(".") } else { parent })?.sync_all(),
+        Some(parent) if cfg!(unix) => {
+            File::open(if parent.as_os_str().is_empty() { Path::new(".") } else { parent })?.sync_all()
+        }
         _ => Ok(()),
     }
 }

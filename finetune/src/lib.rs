@@ -4,5 +4,6 @@ pub mod adapter;
 pub mod base;
 pub mod dataset;
 pub mod files;
+pub mod gguf;
 pub mod model;
 pub mod train;

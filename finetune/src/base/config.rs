@@ -17,6 +17,8 @@ pub enum Architecture {
 }
 
 impl Architecture {
+    pub const ALL: [Self; 2] = [Self::Qwen2, Self::Qwen3];
+
     /// As `config.json` and GGUF name it.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -111,7 +113,9 @@ impl ModelConfig {
         let scaling = &json["rope_scaling"];
         let kind = scaling["rope_type"].as_str().or(scaling["type"].as_str());
         if !scaling.is_null() && kind != Some("default") {
-            return Err(reader.refuse("rope_scaling", "positions are not stretched here; remove it to train on short texts"));
+            return Err(
+                reader.refuse("rope_scaling", "positions are not stretched here; remove it to train on short texts")
+            );
         }
         let (hidden, heads) = (reader.number("hidden_size")?, reader.number("num_attention_heads")?);
         let head_width = json["head_dim"].as_u64().map(|width| width as usize);
@@ -134,7 +138,9 @@ impl ModelConfig {
             head_width: head_width.unwrap_or(hidden / heads),
             states_head_width: head_width.is_some(),
             rope_theta: theta.ok_or_else(|| reader.refuse("rope_theta", "a number is expected"))?,
-            norm_epsilon: json["rms_norm_eps"].as_f64().ok_or_else(|| reader.refuse("rms_norm_eps", "a number is expected"))?,
+            norm_epsilon: json["rms_norm_eps"]
+                .as_f64()
+                .ok_or_else(|| reader.refuse("rms_norm_eps", "a number is expected"))?,
             tied: json["tie_word_embeddings"].as_bool().unwrap_or(false),
             context_length: reader.number("max_position_embeddings")?,
         })
@@ -203,7 +209,8 @@ impl ModelConfig {
     }
 
     pub const fn has_bias(&self, linear: Linear) -> bool {
-        matches!(self.architecture, Architecture::Qwen2) && matches!(linear, Linear::Query | Linear::Key | Linear::Value)
+        matches!(self.architecture, Architecture::Qwen2)
+            && matches!(linear, Linear::Query | Linear::Key | Linear::Value)
     }
 
     /// How many numbers its weights are.
@@ -219,7 +226,10 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn number(&self, key: &'static str) -> Result<usize, ModelError> {
-        self.json[key].as_u64().map(|number| number as usize).ok_or_else(|| self.refuse(key, "a whole number is expected"))
+        self.json[key]
+            .as_u64()
+            .map(|number| number as usize)
+            .ok_or_else(|| self.refuse(key, "a whole number is expected"))
     }
 
     fn refuse(&self, key: &'static str, why: &'static str) -> ModelError {

@@ -2,12 +2,14 @@
 //! and whether it is whole.
 
 mod config;
+mod cut;
 mod files;
 mod fingerprint;
 pub mod random;
 mod weights;
 
 pub use config::{Architecture, Linear, ModelConfig};
+pub use cut::cut;
 pub use files::TOKENIZER_FILES;
 pub use fingerprint::Fingerprint;
 pub use weights::Weights;
@@ -36,6 +38,10 @@ pub enum ModelError {
     UnknownTensor { folder: PathBuf, name: String, architecture: &'static str },
     #[error("the tensor {name} in `{folder}` is of type {dtype}; F32, F16 and BF16 can be read")]
     Type { folder: PathBuf, name: String, dtype: String },
+    #[error("the tokenizer in `{folder}` cannot be cut to {vocabulary} tokens: {reason}")]
+    Cut { folder: PathBuf, vocabulary: usize, reason: &'static str },
+    #[error("`{path}` cannot be written")]
+    Unwritable { path: PathBuf, source: std::io::Error },
     #[error("reading the tensor {name}")]
     Tensor { name: String, source: candle_core::Error },
 }

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Tensor};
+use half::{bf16, f16};
 use safetensors::tensor::{Dtype, Metadata};
 use serde_json::Value;
 
@@ -100,30 +102,53 @@ impl Weights {
 
     /// The precision that a tensor is stored in.
     pub fn dtype(&self, name: &str) -> Result<DType, ModelError> {
-        match self.place(name)?.dtype {
+        let place = self.place(name)?;
+        match place.dtype {
             Dtype::F32 => Ok(DType::F32),
             Dtype::F16 => Ok(DType::F16),
             Dtype::BF16 => Ok(DType::BF16),
-            other => Err(ModelError::Type {
-                folder: self.folder.clone(),
-                name: name.to_owned(),
-                dtype: format!("{other:?}"),
-            }),
+            _ => Err(self.unreadable_type(name, place)),
         }
     }
 
     /// A tensor as it is stored.
     pub fn tensor(&self, name: &str, device: &Device) -> Result<Tensor, ModelError> {
         let (place, dtype) = (self.place(name)?, self.dtype(name)?);
+        let bytes = self.bytes_at(place, 0..place.bytes)?;
+        Tensor::from_raw_buffer(&bytes, dtype, &place.shape, device)
+            .map_err(|source| ModelError::Tensor { name: name.to_owned(), source })
+    }
+
+    /// Some numbers of a tensor, in the order they are stored in: what is larger than memory is read in parts.
+    pub fn numbers(&self, name: &str, range: Range<usize>) -> Result<Vec<f32>, ModelError> {
+        let place = self.place(name)?;
+        let width = match place.dtype {
+            Dtype::F32 => 4,
+            Dtype::F16 | Dtype::BF16 => 2,
+            _ => return Err(self.unreadable_type(name, place)),
+        };
+        let bytes = self.bytes_at(place, range.start * width..range.end * width)?;
+        let pairs = bytes.chunks_exact(2).map(|pair| [pair[0], pair[1]]);
+        Ok(match place.dtype {
+            Dtype::F16 => pairs.map(|pair| f16::from_le_bytes(pair).to_f32()).collect(),
+            Dtype::BF16 => pairs.map(|pair| bf16::from_le_bytes(pair).to_f32()).collect(),
+            _ => bytes.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect(),
+        })
+    }
+
+    fn bytes_at(&self, place: &Place, range: Range<usize>) -> Result<Vec<u8>, ModelError> {
         let path = &self.files[place.file];
-        let mut bytes = vec![0; place.bytes];
+        let mut bytes = vec![0; range.len()];
         let read = File::open(path).and_then(|mut file| {
-            file.seek(SeekFrom::Start(place.offset))?;
+            file.seek(SeekFrom::Start(place.offset + range.start as u64))?;
             file.read_exact(&mut bytes)
         });
         read.map_err(|source| ModelError::Unreadable { path: path.clone(), source })?;
-        Tensor::from_raw_buffer(&bytes, dtype, &place.shape, device)
-            .map_err(|source| ModelError::Tensor { name: name.to_owned(), source })
+        Ok(bytes)
+    }
+
+    fn unreadable_type(&self, name: &str, place: &Place) -> ModelError {
+        ModelError::Type { folder: self.folder.clone(), name: name.to_owned(), dtype: format!("{:?}", place.dtype) }
     }
 
     fn place(&self, name: &str) -> Result<&Place, ModelError> {
@@ -179,7 +204,11 @@ fn header(path: &Path) -> Result<(Metadata, u64), ModelError> {
     let header: Metadata = serde_json::from_slice(&bytes).map_err(|error| no_header(error.to_string()))?;
     let end = header.tensors().values().map(|info| info.data_offsets.1 as u64).max().unwrap_or(0);
     let expected = start + end;
-    if found == expected { Ok((header, start)) } else { Err(ModelError::Truncated { path: path.to_owned(), found, expected }) }
+    if found == expected {
+        Ok((header, start))
+    } else {
+        Err(ModelError::Truncated { path: path.to_owned(), found, expected })
+    }
 }
 
 #[cfg(test)]
@@ -202,6 +231,7 @@ mod tests {
         let weights = Weights::open(folder.path()).unwrap();
         let tensor = weights.tensor("a", &Device::Cpu).unwrap();
         assert_eq!(tensor.to_vec2::<f32>().unwrap(), [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]);
+        assert_eq!(weights.numbers("a", 2..5).unwrap(), [2.0, 3.0, 4.0]);
         assert!(matches!(weights.tensor("b", &Device::Cpu), Err(ModelError::MissingTensor { .. })));
     }
 
@@ -222,9 +252,12 @@ mod tests {
     #[test]
     fn misses_a_file_that_the_index_names() {
         let (folder, _) = saved("model-00001-of-00002.safetensors");
-        let index = r#"{"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}"#;
+        let index =
+            r#"{"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}"#;
         std::fs::write(folder.path().join(INDEX_FILE), index).unwrap();
         let error = Weights::open(folder.path()).unwrap_err();
-        assert!(matches!(error, ModelError::Unreadable { path, .. } if path.ends_with("model-00002-of-00002.safetensors")));
+        assert!(
+            matches!(error, ModelError::Unreadable { path, .. } if path.ends_with("model-00002-of-00002.safetensors"))
+        );
     }
 }

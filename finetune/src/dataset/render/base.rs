@@ -83,7 +83,7 @@ impl Base {
 }
 
 /// From `chat_template.jinja`, else from `tokenizer_config.json`, where there may be several with a name each.
-fn template_of(folder: &Path) -> Result<String, BaseError> {
+pub fn template_of(folder: &Path) -> Result<String, BaseError> {
     let file = folder.join("chat_template.jinja");
     if file.exists() {
         let bytes = read(&file)?;

@@ -5,7 +5,7 @@ mod samples;
 mod template;
 mod tokens;
 
-pub use base::{Base, BaseError, Family};
+pub use base::{Base, BaseError, Family, template_of};
 pub use samples::{RenderError, Sample, samples};
 pub use template::{ChatTemplate, Thinking};
 pub use tokens::{Encoded, Tokens};

@@ -1,0 +1,176 @@
+//! A GGUF back into a model's folder, in full precision: what is only published quantised can be a base too. The tokenizer comes from a
+//! folder, because a GGUF keeps not all of one.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::{Map, Value as Json, json};
+
+use super::verify::{config_of, known};
+use super::vocabulary::{TokenType, Vocabulary};
+use super::{Gguf, GgufError, TensorInfo, names};
+use crate::base::{ModelConfig, TOKENIZER_FILES};
+use crate::files;
+
+/// How many numbers are decoded at once; a multiple of every block.
+const PART_ELEMENTS: u64 = 1 << 22;
+/// The numbers that two tensors are compared by.
+const SAMPLE_ELEMENTS: u64 = 1 << 20;
+/// Of an embedding that was quantised twice, the squared difference is below a hundredth; of two unlike ones it is twice their size.
+const SAME_WITHIN: f64 = 0.1;
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Imported {
+    pub folder: PathBuf,
+    pub architecture: &'static str,
+    pub parameters: u64,
+    pub bytes: u64,
+    /// The types that the numbers came from.
+    pub types: Vec<&'static str>,
+}
+
+/// Makes the folder `out` of a file and a tokenizer's folder. The weights become F32: half of it would round a second time.
+pub fn import(file: &Path, tokenizer: &Path, out: &Path) -> Result<Imported, GgufError> {
+    let gguf = Gguf::open(file)?;
+    let mut config = config_of(&gguf)?;
+    known(&gguf, &config).map_err(|reason| GgufError::Malformed { path: file.to_owned(), reason })?;
+    let head = gguf.tensor("output.weight").filter(|_| !config.tied);
+    let head = head.map(|head| is_embedding(&gguf, head).map(|is_embedding| (head, is_embedding))).transpose()?;
+    // Files of tied models may hold the embedding twice, and the head in the better type.
+    let better = head.and_then(|(head, is_embedding)| is_embedding.then_some(head));
+    config.tied |= better.is_some();
+    check_tokenizer(&gguf, tokenizer, config.vocabulary)?;
+
+    let unwritable = |path: &Path| {
+        let path = path.to_owned();
+        move |source| GgufError::Unwritable { path, source }
+    };
+    fs::create_dir_all(out).map_err(unwritable(out))?;
+    let sources = sources(&gguf, &config, better)?;
+    let weights = out.join("model.safetensors");
+    files::replace(&weights, |partial| write_weights(&gguf, &sources, partial))?;
+    for name in TOKENIZER_FILES {
+        let from = tokenizer.join(name);
+        if from.exists() {
+            let to = out.join(name);
+            files::copy(&from, &to).map_err(unwritable(&to))?;
+        }
+    }
+    let path = out.join("config.json");
+    let text =
+        serde_json::to_vec_pretty(&config_json(&gguf, &config)).expect("JSON of numbers and texts can be written");
+    files::write(&path, &text).map_err(unwritable(&path))?;
+    let mut types: Vec<_> = sources.iter().map(|(_, tensor)| tensor.kind.name).collect();
+    types.sort_unstable();
+    types.dedup();
+    let bytes = fs::metadata(&weights).map_err(unwritable(&weights))?.len();
+    let (architecture, parameters) = (config.architecture.as_str(), config.parameters() as u64);
+    Ok(Imported { folder: out.to_owned(), architecture, parameters, bytes, types })
+}
+
+fn is_embedding(gguf: &Gguf, head: &TensorInfo) -> Result<bool, GgufError> {
+    let Some(embedding) = gguf.tensor("token_embd.weight").filter(|embedding| embedding.shape == head.shape) else {
+        return Ok(false);
+    };
+    let sample = 0..SAMPLE_ELEMENTS.min(head.elements());
+    let (one, other) = (gguf.numbers(embedding, sample.clone())?, gguf.numbers(head, sample)?);
+    let squares = one.iter().map(|number| f64::from(*number).powi(2)).sum::<f64>();
+    let differences = one.iter().zip(&other).map(|(one, other)| f64::from(one - other).powi(2)).sum::<f64>();
+    Ok(differences <= SAME_WITHIN * squares)
+}
+
+/// Fails unless the folder's tokenizer has the same tokens at the same ids.
+fn check_tokenizer(gguf: &Gguf, folder: &Path, rows: usize) -> Result<(), GgufError> {
+    let ours = Vocabulary::read(folder, rows)?;
+    let theirs = gguf.texts("tokens").unwrap_or_default();
+    for (id, (token, kind)) in ours.tokens.iter().zip(&ours.types).enumerate() {
+        // Ids without a token are named by whoever made the file.
+        if *kind != TokenType::Unused && theirs.get(id) != Some(&token.as_str()) {
+            return Err(GgufError::OtherTokenizer {
+                folder: folder.to_owned(),
+                path: gguf.path.clone(),
+                id,
+                found: token.clone(),
+                expected: theirs.get(id).copied().unwrap_or_default().to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Every tensor of the folder, by name, and where its numbers come from.
+fn sources<'a>(
+    gguf: &'a Gguf,
+    config: &ModelConfig,
+    better: Option<&'a TensorInfo>,
+) -> Result<Vec<(String, &'a TensorInfo)>, GgufError> {
+    let find = |(name, _): (String, Vec<usize>)| {
+        let there = names::to_gguf(&name).ok_or_else(|| GgufError::Unnamed(name.clone()))?;
+        let better = better.filter(|_| there == "token_embd.weight");
+        let tensor = better.or_else(|| gguf.tensor(&there));
+        let tensor = tensor.ok_or_else(|| GgufError::MissingTensor { path: gguf.path.clone(), name: there })?;
+        Ok((name, tensor))
+    };
+    let mut tensors = config.tensors();
+    tensors.sort();
+    tensors.into_iter().map(find).collect()
+}
+
+/// A safetensors file: the length of its header, the header, and the numbers of each tensor.
+fn write_weights(gguf: &Gguf, sources: &[(String, &TensorInfo)], path: &Path) -> Result<(), GgufError> {
+    let mut header = Map::from_iter([("__metadata__".to_owned(), json!({"format": "pt"}))]);
+    let mut offset = 0;
+    for (name, tensor) in sources {
+        let end = offset + tensor.elements() * 4;
+        header.insert(name.clone(), json!({"dtype": "F32", "shape": tensor.shape, "data_offsets": [offset, end]}));
+        offset = end;
+    }
+    let mut header = Json::Object(header).to_string();
+    header.push_str(&" ".repeat(header.len().next_multiple_of(8) - header.len()));
+    let mut file = BufWriter::new(File::create(path)?);
+    file.write_all(&(header.len() as u64).to_le_bytes())?;
+    file.write_all(header.as_bytes())?;
+    for (_, tensor) in sources {
+        let elements = tensor.elements();
+        let mut start = 0;
+        while start < elements {
+            let end = elements.min(start + PART_ELEMENTS);
+            for number in gguf.numbers(tensor, start..end)? {
+                file.write_all(&number.to_le_bytes())?;
+            }
+            start = end;
+        }
+    }
+    file.flush()?;
+    Ok(())
+}
+
+fn config_json(gguf: &Gguf, config: &ModelConfig) -> Json {
+    let id = |key: &str| gguf.of_tokenizer(key).and_then(super::Value::as_u64);
+    // The shortest decimal that means the number: 1e-6, not what is near it in another width.
+    let float = |number: f64| (number as f32).to_string().parse::<f64>().unwrap_or(number);
+    let mut json = json!({
+        "architectures": [config.architecture.class()],
+        "model_type": config.architecture.as_str(),
+        "torch_dtype": "float32",
+        "vocab_size": config.vocabulary,
+        "hidden_size": config.hidden,
+        "intermediate_size": config.intermediate,
+        "num_hidden_layers": config.layers,
+        "num_attention_heads": config.heads,
+        "num_key_value_heads": config.key_value_heads,
+        "rope_theta": float(config.rope_theta),
+        "rms_norm_eps": float(config.norm_epsilon),
+        "tie_word_embeddings": config.tied,
+        "max_position_embeddings": config.context_length,
+        "hidden_act": "silu",
+        "bos_token_id": id("bos_token_id"),
+        "eos_token_id": id("eos_token_id"),
+    });
+    if config.states_head_width {
+        json["head_dim"] = config.head_width.into();
+    }
+    json
+}
