@@ -6,4 +6,6 @@ pub mod dataset;
 pub mod files;
 pub mod gguf;
 pub mod model;
+#[cfg(feature = "smoke")]
+pub mod smoke;
 pub mod train;
