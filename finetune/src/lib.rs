@@ -11,5 +11,7 @@ pub mod hint;
 pub mod install;
 pub mod model;
 pub mod report;
+#[cfg(feature = "smoke")]
+pub mod smoke;
 pub mod stages;
 pub mod train;

@@ -63,9 +63,33 @@ pub(crate) async fn smoke(_: &SmokeArgs) -> anyhow::Result<ExitCode> {
     ))
 }
 
+/// Without a prompt it is asked something that every ChatML model has an answer to.
 #[cfg(feature = "smoke")]
-pub(crate) async fn smoke(_: &SmokeArgs) -> anyhow::Result<ExitCode> {
-    bail!("not built yet")
+pub(crate) async fn smoke(arguments: &SmokeArgs) -> anyhow::Result<ExitCode> {
+    const USUAL: &str = "<|im_start|>user\nSay hello.<|im_end|>\n<|im_start|>assistant\n";
+    let read = |path: &std::path::PathBuf| {
+        std::fs::read_to_string(path).with_context(|| format!("reading `{}`", path.display()))
+    };
+    let mut prompts = arguments.prompt.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
+    if prompts.is_empty() {
+        prompts.push(USUAL.to_owned());
+    }
+    let report = finetune::smoke::run(&arguments.file, &prompts).await?;
+    if arguments.json {
+        print(&(serde_json::to_string_pretty(&report)? + "\n"))?;
+    } else {
+        for answer in &report.answers {
+            let end = if answer.stopped { "stopped by itself" } else { "ran into the limit" };
+            print(&format!("{}\n({} tokens, {end}, {} calls)\n", answer.text, answer.tokens, answer.calls.len()))?;
+        }
+    }
+    if report.passed() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    bail!(hinted(
+        "not every answer came to an end by itself",
+        "a model that does not stop was trained without the end of its turns, or asked in another template than its own",
+    ))
 }
 
 pub(crate) fn ab(arguments: &AbArgs) -> anyhow::Result<ExitCode> {

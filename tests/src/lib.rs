@@ -9,6 +9,7 @@ pub mod clients;
 pub mod conversation;
 pub mod database;
 pub mod embedding_model;
+pub mod engines;
 pub mod hook;
 pub mod journal;
 pub mod mcp_client;

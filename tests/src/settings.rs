@@ -16,7 +16,7 @@ pub const MODELS: &str = "AGENT_MEMORY_TEST_MODELS";
 pub const RECORDINGS: &str = "AGENT_MEMORY_TEST_RECORDINGS";
 /// The file that the summary's lines are added to; without it they go to stderr.
 pub const SUMMARY: &str = "AGENT_MEMORY_TEST_SUMMARY";
-/// Set to `1` where a missing client (Claude Code, Codex, Gemini CLI) must fail the run.
+/// Set to `1` where a missing client (Claude Code, Codex, Gemini CLI), engine or model must fail the run.
 pub const REQUIRE_CLIENTS: &str = "AGENT_MEMORY_REQUIRE_CLIENTS";
 
 /// The variable's value, if it is set and not empty.

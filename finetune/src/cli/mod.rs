@@ -77,9 +77,6 @@ pub(crate) struct SmokeArgs {
     /// A file whose text is sent as it is, control tokens and all; may be repeated
     #[arg(long, value_name = "FILE")]
     pub(crate) prompt: Vec<PathBuf>,
-    /// The longest answer
-    #[arg(long, default_value_t = 128)]
-    pub(crate) tokens: usize,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -48,12 +48,26 @@ fn chosen(mut rows: Vec<Row>, most: usize, seed: u64) -> Vec<Row> {
     rows
 }
 
+/// So many answers prove that another engine loads the file, and stops where it should.
 #[cfg(feature = "smoke")]
-pub(super) fn smoke(_run: &mut Run<'_>) -> Result<Done> {
-    bail!("not built yet")
+const SMOKE_PROMPTS: usize = 3;
+
+/// mistralrs, asked the first turns of the test set.
+#[cfg(feature = "smoke")]
+pub(super) fn smoke(run: &mut Run<'_>) -> Result<Done> {
+    use crate::dataset::render::Thinking;
+    let rows = chosen(test_rows(run.start.dataset)?, SMOKE_PROMPTS, run.start.config.train.seed);
+    let asked = |row: &Row| {
+        let first = row.trained.first().copied().unwrap_or_default();
+        run.base.template.render(&row.messages[..first], &row.tools, true, Thinking::Off)
+    };
+    let prompts = rows.iter().map(asked).collect::<Result<Vec<_>, _>>()?;
+    let file = run.tuned_gguf();
+    let report = tokio::runtime::Handle::current().block_on(crate::smoke::run(&file, &prompts))?;
+    Ok(Done { outputs: Vec::new(), figures: serde_json::to_value(report)? })
 }
 
 #[cfg(not(feature = "smoke"))]
-pub(super) fn smoke(_run: &mut Run<'_>) -> Result<Done> {
+pub(super) fn smoke(_: &mut Run<'_>) -> Result<Done> {
     bail!("this program was built without mistralrs")
 }

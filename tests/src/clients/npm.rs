@@ -71,7 +71,7 @@ impl Package {
         if client.program.exists() {
             return Ok((client, "from the cache"));
         }
-        install(&folder, &format!("{}@{}", self.package, self.version)).await?;
+        install(&folder, &[&format!("{}@{}", self.package, self.version)], Extent::Whole).await?;
         ensure!(client.program.exists(), "`{}` lacks the program; remove that folder", folder.display());
         Ok((client, "just installed"))
     }
@@ -99,7 +99,7 @@ impl Client {
 }
 
 /// The PATH, led by a Node of that version or newer where it has none.
-async fn path_with_node(least: u32) -> Result<OsString> {
+pub(crate) async fn path_with_node(least: u32) -> Result<OsString> {
     let path = settings::get("PATH").unwrap_or_default();
     let version = if least == 0 { None } else { Some(version_of(Path::new("node")).await.unwrap_or_default()) };
     let major = |version: String| version.trim_start_matches('v').split('.').next()?.parse::<u32>().ok();
@@ -109,7 +109,7 @@ async fn path_with_node(least: u32) -> Result<OsString> {
     let package = format!("node-{}-{}", platform(), architecture());
     let folder = cache()?.join(format!("node-{NODE_VERSION}"));
     if !folder.exists() {
-        install(&folder, &format!("{package}@{NODE_VERSION}")).await?;
+        install(&folder, &[&format!("{package}@{NODE_VERSION}")], Extent::Whole).await?;
     }
     let folders = [folder.join("node_modules").join(package).join("bin")];
     let folders = folders.into_iter().chain(std::env::split_paths(&path));
@@ -131,13 +131,34 @@ fn architecture() -> &'static str {
 
 /// A package that is no program: the folder in which it lies, installed if it is not there.
 pub(crate) async fn package(name: &str, version: &str) -> Result<PathBuf> {
+    let folder = installed(name, version, &[&format!("{name}@{version}")], Extent::Whole).await?;
+    Ok(folder.join("node_modules").join(name))
+}
+
+/// A package and, of the programs that were built for it, the one that is named: the folder that holds `node_modules`. The others, for
+/// graphics cards and for other systems, are many times as large.
+pub(crate) async fn prebuilt(name: &str, program: &str, version: &str) -> Result<PathBuf> {
+    let packages = [format!("{name}@{version}"), format!("{program}@{version}")];
+    installed(name, version, &packages.each_ref().map(String::as_str), Extent::Named).await
+}
+
+async fn installed(name: &str, version: &str, packages: &[&str], extent: Extent) -> Result<PathBuf> {
     static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
     let folder = cache()?.join(format!("{}-{version}", name.rsplit('/').next().unwrap_or(name)));
     let _guard = ONE_AT_A_TIME.lock().await;
     if !folder.exists() {
-        install(&folder, &format!("{name}@{version}")).await?;
+        install(&folder, packages, extent).await?;
     }
-    Ok(folder.join("node_modules").join(name))
+    Ok(folder)
+}
+
+/// How much of a package is installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// All that it asks for.
+    Whole,
+    /// What is named and what that cannot do without; scripts that would build or download more do not run.
+    Named,
 }
 
 fn cache() -> Result<PathBuf> {
@@ -150,15 +171,18 @@ async fn version_of(program: &Path) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-async fn install(folder: &Path, package: &str) -> Result<()> {
+async fn install(folder: &Path, packages: &[&str], extent: Extent) -> Result<()> {
+    let package = packages.join(" ");
     let parent = folder.parent().context("the cache has no folder")?;
     std::fs::create_dir_all(parent).with_context(|| format!("making `{}`", parent.display()))?;
     let beside =
         tempfile::Builder::new().prefix(".installing-").tempdir_in(parent).context("making a folder for npm")?;
     let output = Command::new("npm")
-        .args(["install", "--no-audit", "--no-fund", "--prefix"])
+        .args(["install", "--no-audit", "--no-fund"])
+        .args(if extent == Extent::Named { &["--omit=optional", "--ignore-scripts"][..] } else { &[] })
+        .arg("--prefix")
         .arg(beside.path())
-        .arg(package)
+        .args(packages)
         .stdin(Stdio::null())
         .output()
         .await

@@ -11,23 +11,26 @@ use crate::repository::Repository;
 
 pub(super) async fn run(printer: &Printer) -> Result<()> {
     let started = Instant::now();
-    let root = Repository::locate()?.root().to_owned();
-    tokio::task::spawn_blocking({
-        let printer = printer.clone();
-        move || {
-            let shell = Shell::new().context("cannot start processes here")?;
-            shell.change_dir(root);
-            shell.set_var("SQLX_OFFLINE", "true");
-            check_without_database(&shell, &printer)
-        }
-    })
-    .await
-    .context("the checks were interrupted")??;
+    in_background(printer, check_without_database).await?;
     printer.note("Checking that .sqlx is fresh");
     super::prepare::run(&PrepareArgs { check: true }, printer).await?;
     super::test::run(&[], printer).await?;
+    in_background(printer, test_with_engines).await?;
     printer.note(format_args!("All checks passed in {}", human_duration(started.elapsed())));
     Ok(())
+}
+
+/// Runs commands in the checkout, while signals are still heard.
+async fn in_background(printer: &Printer, commands: fn(&Shell, &Printer) -> Result<()>) -> Result<()> {
+    let root = Repository::locate()?.root().to_owned();
+    let printer = printer.clone();
+    let run = move || {
+        let shell = Shell::new().context("cannot start processes here")?;
+        shell.change_dir(root);
+        shell.set_var("SQLX_OFFLINE", "true");
+        commands(&shell, &printer)
+    };
+    tokio::task::spawn_blocking(run).await.context("the checks were interrupted")?
 }
 
 fn check_without_database(shell: &Shell, printer: &Printer) -> Result<()> {
@@ -59,4 +62,13 @@ fn check_without_database(shell: &Shell, printer: &Printer) -> Result<()> {
         .quiet()
         .run()
         .context("cargo deny has complaints; they are above")
+}
+
+/// By itself, because its engine is compiled for nothing else.
+fn test_with_engines(shell: &Shell, printer: &Printer) -> Result<()> {
+    printer.note("Testing with real engines");
+    cmd!(shell, "cargo test -p tests --features smoke --test engines --locked")
+        .quiet()
+        .run()
+        .context("tests with real engines failed; cargo's messages above name them")
 }

