@@ -36,6 +36,7 @@ pub fn import(file: &Path, tokenizer: &Path, out: &Path) -> Result<Imported, Ggu
     let gguf = Gguf::open(file)?;
     let mut config = config_of(&gguf)?;
     known(&gguf, &config).map_err(|reason| GgufError::Malformed { path: file.to_owned(), reason })?;
+    check_positions(&gguf)?;
     let head = gguf.tensor("output.weight").filter(|_| !config.tied);
     let head = head.map(|head| is_embedding(&gguf, head).map(|is_embedding| (head, is_embedding))).transpose()?;
     // Files of tied models may hold the embedding twice, and the head in the better type.
@@ -68,6 +69,17 @@ pub fn import(file: &Path, tokenizer: &Path, out: &Path) -> Result<Imported, Ggu
     let bytes = fs::metadata(&weights).map_err(unwritable(&weights))?.len();
     let (architecture, parameters) = (config.architecture.as_str(), config.parameters() as u64);
     Ok(Imported { folder: out.to_owned(), architecture, parameters, bytes, types })
+}
+
+/// A folder that said so could not be trained.
+fn check_positions(gguf: &Gguf) -> Result<(), GgufError> {
+    let key = format!("{}.rope.scaling.type", gguf.architecture()?);
+    match gguf.value(&key).and_then(Value::as_str) {
+        Some(value) if value != "none" => {
+            Err(GgufError::Stretched { path: gguf.path.clone(), key, value: value.to_owned() })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn is_embedding(gguf: &Gguf, head: &TensorInfo) -> Result<bool, GgufError> {

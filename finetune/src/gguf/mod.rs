@@ -74,6 +74,8 @@ pub enum GgufError {
     Unnamed(String),
     #[error("the tokenizer in `{folder}` cannot be written into a GGUF: {reason}")]
     Tokenizer { folder: PathBuf, reason: String },
+    #[error("`{path}` says {key} = {value}; positions are not stretched here")]
+    Stretched { path: PathBuf, key: String, value: String },
     #[error("`{path}` holds a {found}; qwen2 (also Qwen2.5) and qwen3 can be a base")]
     Architecture { path: PathBuf, found: String },
     #[error(
