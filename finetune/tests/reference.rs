@@ -2,6 +2,8 @@
 //! (`tests/finetune-reference/make.py`, versions beside it). What is trained and written here stays in cargo's folder for tests, where
 //! `make.py check` has PEFT load it.
 
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "everything here is a test")]
+
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
