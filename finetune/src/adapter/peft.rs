@@ -18,6 +18,18 @@ const ORIGIN_FILE: &str = "agent-memory.json";
 const WEIGHTS_FILE: &str = "adapter_model.safetensors";
 /// What PEFT puts before the names of the base's modules.
 const PREFIX: &str = "base_model.model.";
+/// What PEFT can do besides, and why it is not merged here.
+const UNKNOWN: [(&str, &str); 9] = [
+    ("use_dora", "DoRA scales the weights too"),
+    ("fan_in_fan_out", "Qwen's weights are not transposed"),
+    ("rank_pattern", "one rank for all maps is expected"),
+    ("alpha_pattern", "one alpha for all maps is expected"),
+    ("modules_to_save", "whole modules were trained, and stand in no adapter"),
+    ("trainable_token_indices", "rows of the embedding were trained, and stand in no adapter"),
+    ("layer_replication", "it has more layers than its base"),
+    ("alora_invocation_tokens", "it is at work in a part of each text only"),
+    ("kasa_config", "KaSA takes something away from the weights"),
+];
 
 /// What an adapter was trained on. Adapters made elsewhere have none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,12 +100,11 @@ impl AdapterFolder {
         let json = read_json(&path)?;
         let shape = shape(&json, &path)?;
         let origin_file = folder.join(ORIGIN_FILE);
-        let origin = match origin_file.exists() {
-            true => Some(
-                serde_json::from_value(read_json(&origin_file)?)
-                    .map_err(|source| AdapterError::Json { path: origin_file, source })?,
-            ),
-            false => None,
+        let origin = if origin_file.exists() {
+            let json = read_json(&origin_file)?;
+            Some(serde_json::from_value(json).map_err(|source| AdapterError::Json { path: origin_file, source })?)
+        } else {
+            None
         };
         let root_stabilised = json["use_rslora"] == true;
         let scale = if root_stabilised { shape.alpha / (shape.rank as f64).sqrt() } else { shape.scale() };
@@ -164,17 +175,6 @@ fn shape(json: &Value, path: &Path) -> Result<AdapterShape, AdapterError> {
         Value::Object(values) => !values.is_empty(),
         _ => true,
     };
-    const UNKNOWN: [(&str, &str); 9] = [
-        ("use_dora", "DoRA scales the weights too"),
-        ("fan_in_fan_out", "Qwen's weights are not transposed"),
-        ("rank_pattern", "one rank for all maps is expected"),
-        ("alpha_pattern", "one alpha for all maps is expected"),
-        ("modules_to_save", "whole modules were trained, and stand in no adapter"),
-        ("trainable_token_indices", "rows of the embedding were trained, and stand in no adapter"),
-        ("layer_replication", "it has more layers than its base"),
-        ("alora_invocation_tokens", "it is at work in a part of each text only"),
-        ("kasa_config", "KaSA takes something away from the weights"),
-    ];
     if let Some((key, why)) = UNKNOWN.into_iter().find(|(key, _)| is_set(key)) {
         return Err(refuse(key, why));
     }

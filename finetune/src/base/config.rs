@@ -7,6 +7,8 @@ use serde_json::Value;
 
 use super::ModelError;
 
+const STRETCHED: &str = "positions are not stretched here; remove it to train on short texts";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Architecture {
@@ -108,7 +110,6 @@ impl ModelConfig {
         if json["use_sliding_window"] == true {
             return Err(reader.refuse("use_sliding_window", "attention over the whole context is built only"));
         }
-        const STRETCHED: &str = "positions are not stretched here; remove it to train on short texts";
         let kind = |key: &str| json[key]["rope_type"].as_str().or(json[key]["type"].as_str());
         if !json["rope_scaling"].is_null() && kind("rope_scaling") != Some("default") {
             return Err(reader.refuse("rope_scaling", STRETCHED));
