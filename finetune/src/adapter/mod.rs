@@ -3,6 +3,8 @@
 mod merge;
 mod peft;
 mod safetensors;
+#[cfg(test)]
+mod tests;
 
 pub use merge::{Merged, merge};
 pub(crate) use peft::save;

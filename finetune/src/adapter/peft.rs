@@ -18,6 +18,18 @@ const ORIGIN_FILE: &str = "agent-memory.json";
 const WEIGHTS_FILE: &str = "adapter_model.safetensors";
 /// What PEFT puts before the names of the base's modules.
 const PREFIX: &str = "base_model.model.";
+/// What PEFT can do besides, and why it is not merged here.
+const UNKNOWN: [(&str, &str); 9] = [
+    ("use_dora", "DoRA scales the weights too"),
+    ("fan_in_fan_out", "Qwen's weights are not transposed"),
+    ("rank_pattern", "one rank for all maps is expected"),
+    ("alpha_pattern", "one alpha for all maps is expected"),
+    ("modules_to_save", "whole modules were trained, and stand in no adapter"),
+    ("trainable_token_indices", "rows of the embedding were trained, and stand in no adapter"),
+    ("layer_replication", "it has more layers than its base"),
+    ("alora_invocation_tokens", "it is at work in a part of each text only"),
+    ("kasa_config", "KaSA takes something away from the weights"),
+];
 
 /// What an adapter was trained on. Adapters made elsewhere have none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,12 +105,11 @@ impl AdapterFolder {
         let json = read_json(&path)?;
         let shape = shape(&json, &path)?;
         let origin_file = folder.join(ORIGIN_FILE);
-        let origin = match origin_file.exists() {
-            true => Some(
-                serde_json::from_value(read_json(&origin_file)?)
-                    .map_err(|source| AdapterError::Json { path: origin_file, source })?,
-            ),
-            false => None,
+        let origin = if origin_file.exists() {
+            let json = read_json(&origin_file)?;
+            Some(serde_json::from_value(json).map_err(|source| AdapterError::Json { path: origin_file, source })?)
+        } else {
+            None
         };
         let root_stabilised = json["use_rslora"] == true;
         let scale = if root_stabilised { shape.alpha / (shape.rank as f64).sqrt() } else { shape.scale() };
@@ -169,19 +180,16 @@ fn shape(json: &Value, path: &Path) -> Result<AdapterShape, AdapterError> {
         Value::Object(values) => !values.is_empty(),
         _ => true,
     };
-    const UNKNOWN: [(&str, &str); 6] = [
-        ("use_dora", "DoRA scales the weights too"),
-        ("fan_in_fan_out", "Qwen's weights are not transposed"),
-        ("rank_pattern", "one rank for all maps is expected"),
-        ("alpha_pattern", "one alpha for all maps is expected"),
-        ("modules_to_save", "whole modules were trained, and stand in no adapter"),
-        ("trainable_token_indices", "rows of the embedding were trained, and stand in no adapter"),
-    ];
     if let Some((key, why)) = UNKNOWN.into_iter().find(|(key, _)| is_set(key)) {
         return Err(refuse(key, why));
     }
     if json["bias"].as_str().is_some_and(|bias| bias != "none") {
         return Err(refuse("bias", "biases were trained too"));
+    }
+    // PiSSA, OLoRA, CorDA, LoftQ and LoRA-GA begin by changing the base.
+    let init = json["init_lora_weights"].as_str().unwrap_or_default();
+    if !["", "gaussian", "eva", "orthogonal", "mica"].contains(&init) {
+        return Err(refuse("init_lora_weights", "the base was changed when it was made, and is another one"));
     }
     let rank = json["r"].as_u64().filter(|rank| *rank > 0).ok_or_else(|| refuse("r", "a rank is expected"))?;
     let alpha = json["lora_alpha"].as_f64().ok_or_else(|| refuse("lora_alpha", "a number is expected"))?;

@@ -7,6 +7,8 @@ use serde_json::Value;
 
 use super::ModelError;
 
+const STRETCHED: &str = "positions are not stretched here; remove it to train on short texts";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Architecture {
@@ -110,12 +112,13 @@ impl ModelConfig {
         if json["use_sliding_window"] == true {
             return Err(reader.refuse("use_sliding_window", "attention over the whole context is built only"));
         }
-        let scaling = &json["rope_scaling"];
-        let kind = scaling["rope_type"].as_str().or(scaling["type"].as_str());
-        if !scaling.is_null() && kind != Some("default") {
-            return Err(
-                reader.refuse("rope_scaling", "positions are not stretched here; remove it to train on short texts")
-            );
+        let kind = |key: &str| json[key]["rope_type"].as_str().or(json[key]["type"].as_str());
+        if !json["rope_scaling"].is_null() && kind("rope_scaling") != Some("default") {
+            return Err(reader.refuse("rope_scaling", STRETCHED));
+        }
+        // Where transformers 5 keeps it, with `rope_theta` and always.
+        if kind("rope_parameters").is_some_and(|kind| kind != "default") {
+            return Err(reader.refuse("rope_parameters", STRETCHED));
         }
         let (hidden, heads) = (reader.number("hidden_size")?, reader.number("num_attention_heads")?);
         let head_width = json["head_dim"].as_u64().map(|width| width as usize);
@@ -270,6 +273,7 @@ mod tests {
             ("hidden_act", json!("gelu")),
             ("use_sliding_window", json!(true)),
             ("rope_scaling", json!({"rope_type": "yarn", "factor": 4.0})),
+            ("rope_parameters", json!({"rope_type": "yarn", "rope_theta": 1e6, "factor": 4.0})),
             ("num_key_value_heads", json!(7)),
             ("vocab_size", json!("many")),
             ("rms_norm_eps", json!(null)),

@@ -42,16 +42,16 @@ pub(super) async fn record(stack: &Stack, project: &str, sessions: usize, labels
             let around: Vec<_> = (0..6).map(|_| WORDS[lot.draw(WORDS.len())]).collect();
             let around = around.join(" ");
             if turn == 7 {
-                stack.post_bare(&session.asks(&format!("Thanks, {around}, that is all"))).await?;
+                stack.post_bare(&session.asks(&format!("{around}: thanks"))).await?;
                 stack.post_bare(&session.stops("You are welcome.")).await?;
                 continue;
             }
             let (asked, subject) = ((number + turn) % 4, SUBJECTS[(number / 4 + turn / 4 + turn) % 4]);
             let prompt = match asked {
-                0 => format!("Open src/{subject}.rs for {around}"),
-                1 => format!("Test the {subject} for {around}"),
-                2 => format!("Search the {subject} for {around}"),
-                _ => format!("List the {subject} for {around}"),
+                0 => format!("{around}: open src/{subject}.rs"),
+                1 => format!("{around}: test the {subject}"),
+                2 => format!("{around}: search the {subject}"),
+                _ => format!("{around}: list the {subject}"),
             };
             stack.post_bare(&session.asks(&prompt)).await?;
             let called = match labels {
