@@ -3,9 +3,15 @@
 pub mod adapter;
 pub mod base;
 pub mod dataset;
+pub mod engine;
+pub mod eval;
 pub mod files;
 pub mod gguf;
+pub mod hint;
+pub mod install;
 pub mod model;
+pub mod report;
 #[cfg(feature = "smoke")]
 pub mod smoke;
+pub mod stages;
 pub mod train;

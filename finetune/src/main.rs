@@ -2,14 +2,19 @@
 
 mod cli;
 mod count;
+mod look;
 mod make;
 mod measure;
+mod run;
 mod tokenise;
+mod told;
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use finetune::adapter::AdapterError;
+use finetune::base::ModelError;
 use memory::store;
 
 use cli::{Arguments, Command};
@@ -21,13 +26,21 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[tokio::main]
 async fn main() -> ExitCode {
     let mut stderr = std::io::stderr();
-    let done = match Arguments::parse().command {
-        Command::Dataset(arguments) => make::dataset(&arguments).await,
-        Command::Tokenise(arguments) => {
+    let arguments = Arguments::parse();
+    let done = match arguments.command {
+        None => run::run(&arguments.run).await,
+        Some(Command::Dataset(arguments)) => make::dataset(&arguments).await,
+        Some(Command::Verify(arguments)) => look::verify(&arguments),
+        Some(Command::Info(arguments)) => look::info(&arguments),
+        Some(Command::Smoke(arguments)) => look::smoke(&arguments).await,
+        Some(Command::Ab(arguments)) => look::ab(&arguments),
+        Some(Command::Installed(arguments)) => look::installed(&arguments),
+        Some(Command::Remove(arguments)) => look::remove(&arguments),
+        Some(Command::Tokenise(arguments)) => {
             tokenise::tokenise(&arguments.base, &arguments.dataset).and_then(|text| make::print(&text))
         }
-        Command::RandomBase(arguments) => measure::random_base(&arguments),
-        Command::MeasureTraining(arguments) => measure::training(&arguments),
+        Some(Command::RandomBase(arguments)) => measure::random_base(&arguments),
+        Some(Command::MeasureTraining(arguments)) => measure::training(&arguments),
     };
     match done {
         Ok(code) => code,
@@ -47,11 +60,48 @@ async fn main() -> ExitCode {
 
 /// What to do about an error.
 fn hint(error: &anyhow::Error) -> Option<&str> {
-    if let Some(hinted) = error.downcast_ref::<make::Hinted>() {
+    if let Some(hinted) = error.downcast_ref::<finetune::hint::Hinted>() {
         return Some(&hinted.hint);
     }
     if let Some(connect) = error.downcast_ref::<store::ConnectError>() {
         return Some(connect.hint());
     }
+    if error.chain().any(is_full_disk) {
+        return Some(
+            "the disk is full: free some room, or name another disk with --models-dir; the same command goes on from here",
+        );
+    }
+    if let Some(hint) =
+        error.chain().find_map(|cause| cause.downcast_ref().and_then(of_model).or_else(|| of_adapter(cause)))
+    {
+        return Some(hint);
+    }
     error.downcast_ref::<memory::home::HomeError>().map(|_| "`cargo xtask up` installs and starts everything")
+}
+
+fn is_full_disk(cause: &(dyn std::error::Error + 'static)) -> bool {
+    cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::StorageFull)
+}
+
+fn of_model(error: &ModelError) -> Option<&'static str> {
+    match error {
+        ModelError::Truncated { .. } | ModelError::NotSafetensors { .. } => {
+            Some("download or copy the base again; `hf download MODEL --local-dir FOLDER` goes on where it stopped")
+        }
+        ModelError::MissingTensor { .. } | ModelError::NoWeights(_) => {
+            Some("the folder must hold all of the model's safetensors files beside its config.json")
+        }
+        ModelError::Unsupported { .. } => Some("Qwen3 and Qwen2.5 in their instruct forms can be trained"),
+        _ => None,
+    }
+}
+
+fn of_adapter(cause: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
+    match cause.downcast_ref::<AdapterError>()? {
+        AdapterError::OtherBase { .. } | AdapterError::Shape { .. } | AdapterError::NoPlace(_) => {
+            Some("name the base that it was trained on with --base")
+        }
+        AdapterError::Model(error) => of_model(error),
+        _ => None,
+    }
 }

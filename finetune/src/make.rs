@@ -1,7 +1,6 @@
 //! `dataset`: asks for what is needed, builds, and says what came of it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,30 +11,12 @@ use chrono::Utc;
 use finetune::dataset::consent::{self, Consent, How};
 use finetune::dataset::render::Base;
 use finetune::dataset::{self, Build, Built, Settings, Sources};
+use finetune::hint::{Hinted, hinted};
 use memory::home::Home;
 use memory::store::{self, Db};
 use sha2::{Digest as _, Sha256};
 
 use crate::cli::{DatasetArgs, Look};
-
-/// An error with what to do about it.
-#[derive(Debug)]
-pub(crate) struct Hinted {
-    what: String,
-    pub(crate) hint: String,
-}
-
-impl fmt::Display for Hinted {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.what)
-    }
-}
-
-impl std::error::Error for Hinted {}
-
-fn hinted(what: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
-    Hinted { what: what.into(), hint: hint.into() }.into()
-}
 
 const BASE_HINT: &str = "name the folder of a Qwen3 or Qwen2.5 chat model with --base; `hf download Qwen/Qwen3-0.6B \
                          tokenizer.json tokenizer_config.json --local-dir FOLDER` fetches what a dataset needs of one";
@@ -58,11 +39,24 @@ pub(crate) async fn dataset(arguments: &DatasetArgs) -> anyhow::Result<ExitCode>
     let Some(folder) = &arguments.base else { return Err(hinted("no base model is named", BASE_HINT)) };
     let base = Base::load(folder).map_err(|error| {
         let what = format!("`{}` is no base to make a dataset for", folder.display());
-        anyhow::Error::from(error).context(Hinted { what, hint: BASE_HINT.to_owned() })
+        anyhow::Error::from(error).context(Hinted::new(what, BASE_HINT))
     })?;
     memory::redact::install_from(None, Some(&home.config())).context("reading your rules of redaction")?;
     let db = store::connect(&url).await?;
-    make(arguments, &settings, &base, &db, &home, &out).await
+    let start = Instant::now();
+    let built = make(arguments, &settings, &base, &db, &home, &out).await?;
+    report(&built, arguments.json, start)
+}
+
+/// Makes a dataset for a run that has none.
+pub(crate) async fn for_run(arguments: &DatasetArgs, base: &Base, home: &Home, out: &Path) -> anyhow::Result<PathBuf> {
+    let settings = settings(arguments)?;
+    let url = home.database_url().context("reading the database URL")?;
+    memory::redact::install_from(None, Some(&home.config())).context("reading your rules of redaction")?;
+    let db = store::connect(&url).await?;
+    let built = make(arguments, &settings, base, &db, home, out).await?;
+    let folder = built.folder.clone();
+    judge(&built).map(|()| folder)
 }
 
 async fn make(
@@ -72,8 +66,7 @@ async fn make(
     db: &Db,
     home: &Home,
     out: &Path,
-) -> anyhow::Result<ExitCode> {
-    let start = Instant::now();
+) -> anyhow::Result<Built> {
     let usual = home.config().join("sources.toml");
     let own = arguments.sources.clone().or_else(|| usual.exists().then_some(usual));
     let sources = Sources::load(own.as_deref())?;
@@ -99,8 +92,7 @@ async fn make(
         base_name: arguments.base_name.clone(),
         out: &out.join(format!("{}_tools", base.family.as_str())),
     };
-    let built = dataset::build(db, job).await.map_err(explained)?;
-    report(&built, arguments.json, start)
+    dataset::build(db, job).await.map_err(explained)
 }
 
 /// The hash of each of the files that are there, by what it is.
@@ -140,8 +132,13 @@ fn report(built: &Built, as_json: bool, start: Instant) -> anyhow::Result<ExitCo
         let seconds = start.elapsed().as_secs_f64();
         print(&format!("Wrote {} rows to {} in {seconds:.1} s\n", built.audit.rows, built.folder.display()))?;
     }
+    judge(built).map(|()| ExitCode::SUCCESS)
+}
+
+/// Fails if the audit did.
+fn judge(built: &Built) -> anyhow::Result<()> {
     if built.audit.passed {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     let failed: Vec<_> = built.audit.checks.iter().filter(|check| !check.passed).collect();
     let told = failed.iter().map(|check| format!("{} is {:.4}, must be {}", check.name, check.value, check.limit));

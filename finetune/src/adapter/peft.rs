@@ -30,7 +30,12 @@ pub struct Origin {
 }
 
 /// Writes an adapter, whole or not at all; an old one in its place is replaced file by file, its weights last.
-pub fn write(folder: &Path, trained: &[(String, Var)], shape: AdapterShape, origin: &Origin) -> Result<(), AdapterError> {
+pub fn write(
+    folder: &Path,
+    trained: &[(String, Var)],
+    shape: AdapterShape,
+    origin: &Origin,
+) -> Result<(), AdapterError> {
     let unwritable = |path: &Path| {
         let path = path.to_owned();
         move |source| AdapterError::Unwritable { path, source }
@@ -205,7 +210,8 @@ fn pairs(folder: &Path, shape: AdapterShape, config: &ModelConfig) -> Result<Pai
         if tensor.dims() != expected {
             return Err(AdapterError::Shape { name: name.to_owned(), found: tensor.dims().to_vec(), expected });
         }
-        let sum = tensor.abs().and_then(|tensor| tensor.sum_all()?.to_scalar::<f32>()).map_err(AdapterError::tensor(name))?;
+        let sum =
+            tensor.abs().and_then(|tensor| tensor.sum_all()?.to_scalar::<f32>()).map_err(AdapterError::tensor(name))?;
         if !sum.is_finite() {
             return Err(AdapterError::NotFinite(name.to_owned()));
         }
@@ -213,7 +219,11 @@ fn pairs(folder: &Path, shape: AdapterShape, config: &ModelConfig) -> Result<Pai
     }
     let whole = found.into_iter().map(|((layer, linear), pair)| match pair {
         [Some(a), Some(b)] => Ok(((layer, linear), (a, b))),
-        [a, _] => Err(AdapterError::NoPair(format!("lora_{} of layer {layer}'s {}", if a.is_none() { 'A' } else { 'B' }, linear.path()))),
+        [a, _] => Err(AdapterError::NoPair(format!(
+            "lora_{} of layer {layer}'s {}",
+            if a.is_none() { 'A' } else { 'B' },
+            linear.path()
+        ))),
     });
     let pairs: Pairs = whole.collect::<Result<_, _>>()?;
     if pairs.is_empty() { Err(AdapterError::Empty(folder.to_owned())) } else { Ok(pairs) }

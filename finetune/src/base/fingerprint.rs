@@ -32,10 +32,10 @@ impl Fingerprint {
                 hashes.insert(name.to_owned(), hash);
             }
         }
-        let mut hasher = Sha256::new();
+        let mut digest = Sha256::new();
         for (name, hash) in hashes.iter().filter(|(name, _)| numbers.contains(&name.as_str())) {
-            hasher.update(format!("{name} {hash}\n"));
+            digest.update(format!("{name} {hash}\n"));
         }
-        Ok(Self { sha256: hex(&hasher.finalize()), files: hashes })
+        Ok(Self { sha256: hex(&digest.finalize()), files: hashes })
     }
 }

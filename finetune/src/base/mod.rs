@@ -3,6 +3,7 @@
 
 mod config;
 mod cut;
+pub mod fetch;
 mod files;
 mod fingerprint;
 pub mod random;

@@ -102,12 +102,15 @@ impl Weights {
 
     /// The precision that a tensor is stored in.
     pub fn dtype(&self, name: &str) -> Result<DType, ModelError> {
-        let place = self.place(name)?;
-        match place.dtype {
+        match self.place(name)?.dtype {
             Dtype::F32 => Ok(DType::F32),
             Dtype::F16 => Ok(DType::F16),
             Dtype::BF16 => Ok(DType::BF16),
-            _ => Err(self.unreadable_type(name, place)),
+            other => Err(ModelError::Type {
+                folder: self.folder.clone(),
+                name: name.to_owned(),
+                dtype: format!("{other:?}"),
+            }),
         }
     }
 
@@ -121,17 +124,13 @@ impl Weights {
 
     /// Some numbers of a tensor, in the order they are stored in: what is larger than memory is read in parts.
     pub fn numbers(&self, name: &str, range: Range<usize>) -> Result<Vec<f32>, ModelError> {
-        let place = self.place(name)?;
-        let width = match place.dtype {
-            Dtype::F32 => 4,
-            Dtype::F16 | Dtype::BF16 => 2,
-            _ => return Err(self.unreadable_type(name, place)),
-        };
+        let (place, dtype) = (self.place(name)?, self.dtype(name)?);
+        let width = dtype.size_in_bytes();
         let bytes = self.bytes_at(place, range.start * width..range.end * width)?;
         let pairs = bytes.chunks_exact(2).map(|pair| [pair[0], pair[1]]);
-        Ok(match place.dtype {
-            Dtype::F16 => pairs.map(|pair| f16::from_le_bytes(pair).to_f32()).collect(),
-            Dtype::BF16 => pairs.map(|pair| bf16::from_le_bytes(pair).to_f32()).collect(),
+        Ok(match dtype {
+            DType::F16 => pairs.map(|pair| f16::from_le_bytes(pair).to_f32()).collect(),
+            DType::BF16 => pairs.map(|pair| bf16::from_le_bytes(pair).to_f32()).collect(),
             _ => bytes.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect(),
         })
     }
@@ -145,10 +144,6 @@ impl Weights {
         });
         read.map_err(|source| ModelError::Unreadable { path: path.clone(), source })?;
         Ok(bytes)
-    }
-
-    fn unreadable_type(&self, name: &str, place: &Place) -> ModelError {
-        ModelError::Type { folder: self.folder.clone(), name: name.to_owned(), dtype: format!("{:?}", place.dtype) }
     }
 
     fn place(&self, name: &str) -> Result<&Place, ModelError> {

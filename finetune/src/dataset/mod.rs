@@ -24,6 +24,9 @@ mod sources;
 mod split;
 mod write;
 
+pub(crate) use clean::for_each_string;
+pub(crate) use schema::validator;
+
 pub use build::{Build, BuildError, Built, build, restricted_providers, sessions};
 pub use manifest::{Counts, FILE_NAME as MANIFEST_FILE, FileFacts, Manifest, ManifestError};
 pub use schema::{SchemaError, read_offered};

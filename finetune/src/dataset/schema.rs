@@ -133,6 +133,15 @@ pub fn read_offered(path: &Path) -> Result<Vec<Value>, SchemaError> {
     Ok(tools)
 }
 
+/// Tells whether arguments are such as a tool takes; the tool is in OpenAI's form.
+pub(crate) fn validator(tool: &Value) -> Result<Validator, SchemaError> {
+    let function = &tool["function"];
+    jsonschema::validator_for(&function["parameters"]).map_err(|error| {
+        let name = function["name"].as_str().unwrap_or_default().to_owned();
+        SchemaError::Schema { name, reason: error.to_string() }
+    })
+}
+
 impl Tools {
     /// Of what was offered, and of what was seen where nothing is known of the offer. A schema that would take more than half of the
     /// room that rows have for tools loses its descriptions.
@@ -159,8 +168,7 @@ impl Tools {
                 drop_descriptions(&mut schema);
                 tokens = count(&schema.to_string());
             }
-            let validator = jsonschema::validator_for(&schema["function"]["parameters"])
-                .map_err(|error| SchemaError::Schema { name: name.clone(), reason: error.to_string() })?;
+            let validator = validator(&schema)?;
             tools.insert(name, Tool { schema, tokens, validator });
         }
         Ok(Self(tools))

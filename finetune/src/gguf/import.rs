@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::verify::{config_of, known};
 use super::vocabulary::{TokenType, Vocabulary};
-use super::{Gguf, GgufError, TensorInfo, names};
+use super::{Gguf, GgufError, TensorInfo, Value, names};
 use crate::base::{ModelConfig, TOKENIZER_FILES};
 use crate::files;
 
@@ -36,6 +36,7 @@ pub fn import(file: &Path, tokenizer: &Path, out: &Path) -> Result<Imported, Ggu
     let gguf = Gguf::open(file)?;
     let mut config = config_of(&gguf)?;
     known(&gguf, &config).map_err(|reason| GgufError::Malformed { path: file.to_owned(), reason })?;
+    check_positions(&gguf)?;
     let head = gguf.tensor("output.weight").filter(|_| !config.tied);
     let head = head.map(|head| is_embedding(&gguf, head).map(|is_embedding| (head, is_embedding))).transpose()?;
     // Files of tied models may hold the embedding twice, and the head in the better type.
@@ -68,6 +69,17 @@ pub fn import(file: &Path, tokenizer: &Path, out: &Path) -> Result<Imported, Ggu
     let bytes = fs::metadata(&weights).map_err(unwritable(&weights))?.len();
     let (architecture, parameters) = (config.architecture.as_str(), config.parameters() as u64);
     Ok(Imported { folder: out.to_owned(), architecture, parameters, bytes, types })
+}
+
+/// A folder that said so could not be trained.
+fn check_positions(gguf: &Gguf) -> Result<(), GgufError> {
+    let key = format!("{}.rope.scaling.type", gguf.architecture()?);
+    match gguf.value(&key).and_then(Value::as_str) {
+        Some(value) if value != "none" => {
+            Err(GgufError::Stretched { path: gguf.path.clone(), key, value: value.to_owned() })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn is_embedding(gguf: &Gguf, head: &TensorInfo) -> Result<bool, GgufError> {
@@ -148,29 +160,13 @@ fn write_weights(gguf: &Gguf, sources: &[(String, &TensorInfo)], path: &Path) ->
 }
 
 fn config_json(gguf: &Gguf, config: &ModelConfig) -> Json {
-    let id = |key: &str| gguf.of_tokenizer(key).and_then(super::Value::as_u64);
-    // The shortest decimal that means the number: 1e-6, not what is near it in another width.
-    let float = |number: f64| (number as f32).to_string().parse::<f64>().unwrap_or(number);
-    let mut json = json!({
-        "architectures": [config.architecture.class()],
-        "model_type": config.architecture.as_str(),
-        "torch_dtype": "float32",
-        "vocab_size": config.vocabulary,
-        "hidden_size": config.hidden,
-        "intermediate_size": config.intermediate,
-        "num_hidden_layers": config.layers,
-        "num_attention_heads": config.heads,
-        "num_key_value_heads": config.key_value_heads,
-        "rope_theta": float(config.rope_theta),
-        "rms_norm_eps": float(config.norm_epsilon),
-        "tie_word_embeddings": config.tied,
-        "max_position_embeddings": config.context_length,
-        "hidden_act": "silu",
-        "bos_token_id": id("bos_token_id"),
-        "eos_token_id": id("eos_token_id"),
-    });
-    if config.states_head_width {
-        json["head_dim"] = config.head_width.into();
+    let id = |key: &str| gguf.of_tokenizer(key).and_then(Value::as_u64);
+    let mut json = config.to_json();
+    json["torch_dtype"] = "float32".into();
+    json["bos_token_id"] = id("bos_token_id").into();
+    json["eos_token_id"] = id("eos_token_id").into();
+    if !config.states_head_width {
+        json.as_object_mut().expect("a config is an object").remove("head_dim");
     }
     json
 }

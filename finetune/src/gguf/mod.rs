@@ -5,6 +5,7 @@
 
 mod import;
 mod info;
+mod load;
 mod metadata;
 mod names;
 mod quantise;
@@ -24,6 +25,7 @@ mod write;
 
 pub use import::{Imported, import};
 pub use info::{Info, TypeShare, info};
+pub use load::load;
 pub use names::{to_gguf, to_hugging_face};
 pub use quantise::Quantisation;
 pub use read::{Gguf, Header, TensorInfo};
@@ -72,6 +74,8 @@ pub enum GgufError {
     Unnamed(String),
     #[error("the tokenizer in `{folder}` cannot be written into a GGUF: {reason}")]
     Tokenizer { folder: PathBuf, reason: String },
+    #[error("`{path}` says {key} = {value}; positions are not stretched here")]
+    Stretched { path: PathBuf, key: String, value: String },
     #[error("`{path}` holds a {found}; qwen2 (also Qwen2.5) and qwen3 can be a base")]
     Architecture { path: PathBuf, found: String },
     #[error(

@@ -156,4 +156,31 @@ mod tests {
         assert!(encode("a", &[f32::NAN; 32], TensorType::Q8_0).is_err());
         assert_eq!(encode("a", &[1.5, -2.0], TensorType::BF16).unwrap(), [0xc0, 0x3f, 0x00, 0xc0]);
     }
+
+    #[test]
+    fn keeps_numbers_as_well_as_the_type_can() {
+        use candle_core::Device;
+        use candle_core::quantized::ggml_file::qtensor_from_ggml;
+
+        let numbers: Vec<f32> =
+            (0..4096u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 23) as f32 - 1.0).collect();
+        for (kind, within) in [
+            (TensorType::F32, 0.0),
+            (TensorType::F16, 0.001),
+            (TensorType::BF16, 0.01),
+            (TensorType::Q8_0, 0.01),
+            (TensorType::Q6_K, 0.03),
+            (TensorType::Q5_K, 0.05),
+            (TensorType::Q4_K, 0.1),
+        ] {
+            let bytes = encode("a", &numbers, kind).unwrap();
+            assert_eq!(Some(bytes.len() as u64), kind.bytes(4096));
+            let tensor = qtensor_from_ggml(kind.candle().unwrap(), &bytes, vec![4096], &Device::Cpu).unwrap();
+            let decoded = tensor.dequantize(&Device::Cpu).unwrap().to_vec1::<f32>().unwrap();
+            let square = |numbers: &mut dyn Iterator<Item = f32>| numbers.map(|number| number * number).sum::<f32>();
+            let differences = square(&mut numbers.iter().zip(&decoded).map(|(one, other)| one - other));
+            let relative = (differences / square(&mut numbers.iter().copied())).sqrt();
+            assert!(relative <= within, "{}: {relative}", kind.name);
+        }
+    }
 }

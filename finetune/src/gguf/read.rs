@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use candle_core::Device;
+use candle_core::quantized::QTensor;
 use candle_core::quantized::ggml_file::qtensor_from_ggml;
 
 use super::value::kind;
@@ -87,6 +88,21 @@ impl Gguf {
         decoded.map_err(|source| GgufError::Decode { name: tensor.name.clone(), source })
     }
 
+    /// A whole tensor in the type that it is stored in.
+    pub(super) fn stored(&self, tensor: &TensorInfo, device: &Device) -> Result<QTensor, GgufError> {
+        let unreadable = |source| GgufError::Unreadable { path: self.path.clone(), source };
+        let Some(kind) = tensor.kind.candle() else {
+            let (name, kind) = (tensor.name.clone(), tensor.kind.name);
+            return Err(GgufError::UnreadableType { path: self.path.clone(), name, kind });
+        };
+        let mut bytes = vec![0; tensor.bytes as usize];
+        let mut file = File::open(&self.path).map_err(unreadable)?;
+        file.seek(SeekFrom::Start(self.header.data_start + tensor.offset)).map_err(unreadable)?;
+        file.read_exact(&mut bytes).map_err(unreadable)?;
+        qtensor_from_ggml(kind, &bytes, tensor.shape.clone(), device)
+            .map_err(|source| GgufError::Decode { name: tensor.name.clone(), source })
+    }
+
     pub fn tensor(&self, name: &str) -> Option<&TensorInfo> {
         self.header.tensors.iter().find(|tensor| tensor.name == name)
     }
@@ -162,7 +178,7 @@ impl Header {
         }
         let alignment = metadata.iter().find(|(key, _)| key == "general.alignment");
         let alignment = alignment.map_or(Some(ALIGNMENT), |(_, value)| value.as_u64());
-        let Some(alignment) = alignment.filter(|bytes| bytes.is_power_of_two() && *bytes <= u64::from(u32::MAX)) else {
+        let Some(alignment) = alignment.filter(|bytes| bytes.is_power_of_two() && u32::try_from(*bytes).is_ok()) else {
             return Err(source.malformed("its alignment is no power of two".into()));
         };
         let data_start = source.position.next_multiple_of(alignment);
@@ -177,9 +193,9 @@ impl Header {
 
     /// Where the last tensor ends.
     pub fn expected_bytes(&self) -> Option<u64> {
-        let ends =
+        let mut ends =
             self.tensors.iter().map(|tensor| self.data_start.checked_add(tensor.offset)?.checked_add(tensor.bytes));
-        ends.fold(Some(self.data_start), |last, end| Some(last?.max(end?)))
+        ends.try_fold(self.data_start, |last, end| Some(last.max(end?)))
     }
 }
 

@@ -1,6 +1,9 @@
 //! What is written here, held against what llama.cpp's own converter wrote of the same models (`tests/gguf-reference/make.py`): keys,
 //! their order, types and values, every tensor's bytes, and with them the whole file. No field differs.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use candle_core::DType;
 use clap::ValueEnum as _;
 use serde_json::{Value as Json, json};
@@ -73,12 +76,29 @@ fn writes_what_llama_cpps_converter_writes() {
 fn verifies_what_it_wrote_in_every_type() {
     for architecture in Architecture::ALL {
         let folder = tiny::folder(architecture, DType::BF16);
-        for quantisation in Quantisation::value_variants() {
-            let out = folder.path().join(format!("{quantisation}.gguf"));
-            write(folder.path(), &out, *quantisation, "tiny").unwrap();
-            let verified = verify(&out, Some(folder.path())).unwrap();
-            assert!(verified.passed(), "{verified}");
-            assert_eq!(verified.checks.len(), 11);
-        }
+        check_all(folder.path(), &["F32", "F16", "BF16", "Q8_0"]);
     }
+}
+
+#[test]
+fn verifies_blocks_of_256_where_rows_are_wide_enough() {
+    let folder = tiny::folder(Architecture::Qwen3, DType::BF16);
+    let config = folder.path().join("config.json");
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, text.replace(r#""hidden_size":64"#, r#""hidden_size":256"#)).unwrap();
+    tiny::write_weights(folder.path(), DType::BF16);
+    check_all(folder.path(), &["F32", "F16", "BF16", "Q8_0", "Q6_K", "Q5_K", "Q4_K"]);
+}
+
+/// Writes and verifies a folder in every type there is, which are to be these.
+fn check_all(folder: &Path, expected: &[&'static str]) {
+    let mut types = BTreeSet::new();
+    for quantisation in Quantisation::value_variants() {
+        let out = folder.join(format!("{quantisation}.gguf"));
+        types.extend(write(folder, &out, *quantisation, "tiny").unwrap().types.into_keys());
+        let verified = verify(&out, Some(folder)).unwrap();
+        assert!(verified.passed(), "{verified}");
+        assert_eq!(verified.checks.len(), 11);
+    }
+    assert_eq!(types, expected.iter().copied().collect());
 }

@@ -55,7 +55,13 @@ where
         Ok((result.try_clone(layout)?, layout.shape().clone()))
     }
 
-    fn bwd(&self, input: &Tensor, _: &Tensor, result: &Tensor, gradient: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
+    fn bwd(
+        &self,
+        input: &Tensor,
+        _: &Tensor,
+        result: &Tensor,
+        gradient: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
         Ok((Some((self.derivative)(input, result, gradient)?), None))
     }
 }

@@ -59,7 +59,8 @@ impl<'a> Generator<'a> {
     /// New tokens see all of the past, and of themselves what came before.
     fn mask(&self, count: usize) -> Result<Tensor> {
         let seen = self.length + count;
-        let row = |at: usize| (0..seen).map(move |column| if column > self.length + at { f32::NEG_INFINITY } else { 0.0 });
+        let row =
+            |at: usize| (0..seen).map(move |column| if column > self.length + at { f32::NEG_INFINITY } else { 0.0 });
         Tensor::from_iter((0..count).flat_map(row), &self.model.device)?.reshape((count, seen))
     }
 }

@@ -84,7 +84,13 @@ impl Model {
     }
 
     /// Adds the gradients of a sequence's loss to `sums`, and gives that loss: the sum over its learnt tokens, over `denominator`.
-    pub fn accumulate(&self, sequence: &Sequence, denominator: f64, recompute: Recompute, sums: &mut Gradients) -> Result<f64> {
+    pub fn accumulate(
+        &self,
+        sequence: &Sequence,
+        denominator: f64,
+        recompute: Recompute,
+        sums: &mut Gradients,
+    ) -> Result<f64> {
         if sequence.learnt() == 0 {
             return Ok(0.0);
         }

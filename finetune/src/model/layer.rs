@@ -42,7 +42,9 @@ impl Past {
     fn extend(&mut self, keys: Tensor, values: Tensor) -> Result<(Tensor, Tensor)> {
         let all = match self.0.take() {
             None => (keys, values),
-            Some((old_keys, old_values)) => (Tensor::cat(&[old_keys, keys], 1)?, Tensor::cat(&[old_values, values], 1)?),
+            Some((old_keys, old_values)) => {
+                (Tensor::cat(&[old_keys, keys], 1)?, Tensor::cat(&[old_values, values], 1)?)
+            }
         };
         self.0 = Some(all.clone());
         Ok(all)
@@ -69,7 +71,13 @@ impl Layer {
         middle + self.map(Linear::Down, &inner, memo)?
     }
 
-    fn attention(&self, input: &Tensor, around: &Surroundings, memo: Memo<'_>, past: Option<&mut Past>) -> Result<Tensor> {
+    fn attention(
+        &self,
+        input: &Tensor,
+        around: &Surroundings,
+        memo: Memo<'_>,
+        past: Option<&mut Past>,
+    ) -> Result<Tensor> {
         let Heads { queries, keys: groups, width, epsilon } = self.shape;
         let tokens = input.dim(0)?;
         let split = |tensor: Tensor, heads: usize| tensor.reshape((tokens, heads, width));

@@ -32,7 +32,13 @@ pub struct Adapter {
 impl Adapter {
     /// `a` as PEFT draws it (uniform within one over the root of the columns, which is Kaiming's with a = √5), `b` zero: at first it
     /// adds nothing.
-    pub(super) fn drawn(rows: usize, columns: usize, shape: AdapterShape, random: &mut StdRng, device: &Device) -> Result<Self> {
+    pub(super) fn drawn(
+        rows: usize,
+        columns: usize,
+        shape: AdapterShape,
+        random: &mut StdRng,
+        device: &Device,
+    ) -> Result<Self> {
         let bound = 1.0 / (columns as f32).sqrt();
         let a: Vec<f32> = (0..shape.rank * columns).map(|_| random.random_range(-bound..bound)).collect();
         Ok(Self {

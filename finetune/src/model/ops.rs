@@ -47,8 +47,10 @@ impl Rotation {
     pub(super) fn of(positions: &[u32], width: usize, theta: f64, device: &candle_core::Device) -> Result<Self> {
         let half = width / 2;
         // Frequencies and angles in f32, as transformers computes them.
-        let frequencies: Vec<f32> = (0..half).map(|at| (1.0 / theta.powf(2.0 * at as f64 / width as f64)) as f32).collect();
-        let angles = positions.iter().flat_map(|position| frequencies.iter().map(move |frequency| *position as f32 * frequency));
+        let frequencies: Vec<f32> =
+            (0..half).map(|at| (1.0 / theta.powf(2.0 * at as f64 / width as f64)) as f32).collect();
+        let angles =
+            positions.iter().flat_map(|position| frequencies.iter().map(move |frequency| *position as f32 * frequency));
         let angles = Tensor::from_iter(angles, device)?.reshape((positions.len(), half))?;
         Ok(Self { cos: angles.cos()?, sin: angles.sin()? })
     }
@@ -56,7 +58,8 @@ impl Rotation {
 
 /// Rotates (heads, tokens, width) by the tokens' positions.
 pub(super) fn rotate(input: &Tensor, rotation: &Rotation) -> Result<Tensor> {
-    let turn = |tensor: &Tensor, sin: &Tensor| rope(&tensor.contiguous()?.unsqueeze(0)?, &rotation.cos, sin)?.squeeze(0);
+    let turn =
+        |tensor: &Tensor, sin: &Tensor| rope(&tensor.contiguous()?.unsqueeze(0)?, &rotation.cos, sin)?.squeeze(0);
     let result = turn(&input.detach(), &rotation.sin)?;
     let (cos, back) = (rotation.cos.clone(), rotation.sin.neg()?);
     attach("rotate", input, result, move |_, _, gradient| {

@@ -25,13 +25,19 @@ pub struct Model {
 
 impl Model {
     /// Reads a base's weights, without adapters.
-    pub fn load(config: ModelConfig, weights: &Weights, storage: Storage, device: &Device) -> std::result::Result<Self, ModelError> {
+    pub fn load(
+        config: ModelConfig,
+        weights: &Weights,
+        storage: Storage,
+        device: &Device,
+    ) -> std::result::Result<Self, ModelError> {
         weights.check(&config)?;
         let mut source = |name: &str, is_map: bool| {
             let tensor = weights.tensor(name, device)?;
             let failed = |source| ModelError::Tensor { name: name.to_owned(), source };
             // Embedding and head stay as stored: a quantised head costs more than it saves.
-            Frozen::new(tensor, if is_map || storage == Storage::F32 { storage } else { Storage::AsStored }).map_err(failed)
+            Frozen::new(tensor, if is_map || storage == Storage::F32 { storage } else { Storage::AsStored })
+                .map_err(failed)
         };
         Self::assemble(config, device, &mut source)
     }
@@ -45,7 +51,8 @@ impl Model {
         let embedding = source("model.embed_tokens.weight", false)?;
         let head = if config.tied { None } else { Some(source("lm_head.weight", false)?) };
         let norm = vector(source, "model.norm.weight".to_owned())?;
-        let layers = (0..config.layers).map(|number| layer(&config, number, source)).collect::<std::result::Result<_, E>>()?;
+        let layers =
+            (0..config.layers).map(|number| layer(&config, number, source)).collect::<std::result::Result<_, E>>()?;
         Ok(Self { config, device: device.clone(), embedding, head, norm, layers })
     }
 
@@ -59,7 +66,8 @@ impl Model {
         for layer in &mut self.layers {
             for linear in Linear::ALL {
                 let (rows, columns) = self.config.shape(linear);
-                layer.maps[linear as usize].adapter = Some(Adapter::drawn(rows, columns, shape, &mut random, &self.device)?);
+                layer.maps[linear as usize].adapter =
+                    Some(Adapter::drawn(rows, columns, shape, &mut random, &self.device)?);
             }
         }
         Ok(())

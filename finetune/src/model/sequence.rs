@@ -87,7 +87,8 @@ mod tests {
         assert_eq!(sequence.positions(), [0, 1, 0, 1, 2]);
         assert_eq!(sequence.targets(), (vec![0, 3], vec![8, 11]), "nothing predicts the first token of a sample");
         let mask = sequence.mask(&Device::Cpu).unwrap().to_vec2::<f32>().unwrap();
-        let seen: Vec<Vec<_>> = mask.iter().map(|row| row.iter().map(|score| u8::from(*score == 0.0)).collect()).collect();
+        let seen: Vec<Vec<_>> =
+            mask.iter().map(|row| row.iter().map(|score| u8::from(*score == 0.0)).collect()).collect();
         assert_eq!(seen, [[1, 0, 0, 0, 0], [1, 1, 0, 0, 0], [0, 0, 1, 0, 0], [0, 0, 1, 1, 0], [0, 0, 1, 1, 1]]);
     }
 }

@@ -77,7 +77,9 @@ const KINDS: [(Architecture, bool); 4] = [
 #[test]
 fn has_the_gradients_of_the_plain_model_for_every_adapter() {
     for (architecture, tied) in KINDS {
-        for (dtype, storage) in [(DType::F32, Storage::AsStored), (DType::BF16, Storage::AsStored), (DType::F32, Storage::Q8_0)] {
+        for (dtype, storage) in
+            [(DType::F32, Storage::AsStored), (DType::BF16, Storage::AsStored), (DType::F32, Storage::Q8_0)]
+        {
             let model = adapted(&config(architecture, tied), dtype, storage);
             let plain = reference::loss(&model, &sequence(), 20.0).unwrap();
             let expected = plain.backward().unwrap();
@@ -111,7 +113,8 @@ fn keeps_products_without_changing_a_gradient() {
 fn has_the_logits_of_the_plain_model() {
     for (architecture, tied) in KINDS {
         let model = adapted(&config(architecture, tied), DType::F32, Storage::AsStored);
-        let difference = relative(&model.logits(&sequence()).unwrap(), &reference::logits(&model, &sequence()).unwrap());
+        let difference =
+            relative(&model.logits(&sequence()).unwrap(), &reference::logits(&model, &sequence()).unwrap());
         assert!(difference < 1e-5, "{architecture:?}: {difference:e}");
     }
 }
@@ -121,7 +124,10 @@ fn sees_samples_that_lie_end_to_end_as_it_sees_each_alone() {
     let model = adapted(&config(Architecture::Qwen3, true), DType::F32, Storage::AsStored);
     let both = sequence();
     let together = model.logits(&both).unwrap();
-    let alone = [model.logits(&Sequence::unlabelled(&both.ids()[..23])), model.logits(&Sequence::unlabelled(&both.ids()[23..]))];
+    let alone = [
+        model.logits(&Sequence::unlabelled(&both.ids()[..23])),
+        model.logits(&Sequence::unlabelled(&both.ids()[23..])),
+    ];
     let alone = Tensor::cat(&alone.map(Result::unwrap), 0).unwrap();
     assert!(relative(&together, &alone) < 1e-5);
 }

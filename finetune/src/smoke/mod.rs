@@ -10,9 +10,9 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::dataset::row::Function;
+use crate::eval::parse;
 
 pub use engine::{Completion, Engine};
 
@@ -58,33 +58,7 @@ pub async fn run(gguf: &Path, prompts: &[String]) -> Result<SmokeReport> {
         let Completion { text, stopped, prompt_tokens, tokens } =
             completion.with_context(|| format!("continuing prompt {number}"))?;
         let duration_ms = start.elapsed().as_millis() as u64;
-        answers.push(Answer { calls: calls(&text), text, stopped, prompt_tokens, tokens, duration_ms });
+        answers.push(Answer { calls: parse(&text).calls, text, stopped, prompt_tokens, tokens, duration_ms });
     }
     Ok(SmokeReport { engine: Engine::NAME.to_owned(), loading_ms, answers })
-}
-
-/// The calls of an answer, as Hermes' format has them. What is no call is left out.
-fn calls(answer: &str) -> Vec<Function> {
-    let blocks = answer.split("<tool_call>").skip(1).filter_map(|rest| rest.split_once("</tool_call>"));
-    let call = |(block, _): (&str, &str)| {
-        let call: Value = serde_json::from_str(block.trim()).ok()?;
-        serde_json::from_value(call).ok()
-    };
-    blocks.filter_map(call).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn finds_calls_between_words() {
-        let call = r#"{"name": "Read", "arguments": {"file_path": "a.rs"}}"#;
-        let answer = format!("I look.\n<tool_call>\n{call}\n</tool_call>\n<tool_call>\n{call}\n</tool_call>");
-        let found = calls(&answer);
-        assert_eq!(found.len(), 2);
-        assert_eq!(found[1].name, "Read");
-        assert!(calls("<tool_call>\nRead it\n</tool_call>").is_empty());
-        assert!(calls(&format!("<tool_call>\n{call}")).is_empty(), "a call that was cut off is none");
-    }
 }

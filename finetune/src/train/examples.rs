@@ -25,7 +25,9 @@ pub enum ExamplesError {
     Invalid { path: PathBuf, line: usize, source: serde_json::Error },
     #[error("row {row} cannot be tokenised")]
     Tokens { row: String, source: RenderError },
-    #[error("row {row} is {found} tokens, and was {expected} when the dataset was made: it was made for another tokenizer")]
+    #[error(
+        "row {row} is {found} tokens, and was {expected} when the dataset was made: it was made for another tokenizer"
+    )]
     Tokenizer { row: String, found: usize, expected: usize },
 }
 

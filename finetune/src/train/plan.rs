@@ -133,7 +133,12 @@ mod tests {
 
     #[test]
     fn ends_where_it_is_told_to() {
-        let settings = TrainSettings { max_steps: Some(3), sequence_tokens: 10, sequences_per_step: 1, ..TrainSettings::default() };
+        let settings = TrainSettings {
+            max_steps: Some(3),
+            sequence_tokens: 10,
+            sequences_per_step: 1,
+            ..TrainSettings::default()
+        };
         assert_eq!(Plan::new(&examples(&[10; 8]), &settings).len(), 3);
     }
 }

@@ -27,7 +27,9 @@ const CHECKPOINTS: &str = "checkpoints";
 pub enum TrainError {
     #[error("no sample can be trained on: {left_out} are longer than {sequence_tokens} tokens or carry no loss")]
     NothingToLearn { left_out: usize, sequence_tokens: usize },
-    #[error("{count} of {all} adapter tensors got no gradient, {first} among them: an operation without a derivative is in their path")]
+    #[error(
+        "{count} of {all} adapter tensors got no gradient, {first} among them: an operation without a derivative is in their path"
+    )]
     NoGradient { count: usize, all: usize, first: String },
     #[error("{what} is not finite in step {step}; it comes from {rows}")]
     NotFinite { what: &'static str, step: usize, rows: String },
@@ -71,7 +73,10 @@ pub struct Job<'a> {
 #[derive(Debug)]
 pub enum Event<'a> {
     /// It goes on after so many steps, of so many.
-    Started { done: usize, steps: usize },
+    Started {
+        done: usize,
+        steps: usize,
+    },
     Logged(&'a Record),
 }
 

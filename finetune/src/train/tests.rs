@@ -59,7 +59,12 @@ fn settings() -> TrainSettings {
     }
 }
 
-fn run(model: &Model, settings: &TrainSettings, folder: &Path, stop_after: Option<usize>) -> Result<Outcome, TrainError> {
+fn run(
+    model: &Model,
+    settings: &TrainSettings,
+    folder: &Path,
+    stop_after: Option<usize>,
+) -> Result<Outcome, TrainError> {
     let (train_set, validation) = (examples(12), examples(4));
     let identity = "this run".to_owned();
     let job = Job { model, train: &train_set, validation: &validation, settings, folder, identity };
@@ -147,7 +152,14 @@ fn does_not_go_on_from_the_checkpoint_of_another_run() {
     let other = model(&settings);
     let (train_set, validation) = (examples(12), Vec::new());
     let identity = "another run".to_owned();
-    let job = Job { model: &other, train: &train_set, validation: &validation, settings: &settings, folder: folder.path(), identity };
+    let job = Job {
+        model: &other,
+        train: &train_set,
+        validation: &validation,
+        settings: &settings,
+        folder: folder.path(),
+        identity,
+    };
     let mut begun = None;
     train(&job, &mut |event| {
         if let Event::Started { done, .. } = event {

@@ -34,6 +34,7 @@ mod reindex;
 mod room;
 mod spool;
 mod told_twice;
+mod train;
 mod transcripts;
 mod unasked;
 mod unasked_others;

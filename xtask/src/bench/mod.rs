@@ -13,3 +13,4 @@ pub(crate) mod recall;
 pub(crate) mod record;
 pub(crate) mod redact;
 pub(crate) mod stage;
+pub(crate) mod train;

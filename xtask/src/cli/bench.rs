@@ -21,6 +21,8 @@ pub enum BenchCommand {
     Ingest(BenchIngestArgs),
     /// Training rows out of a journal of many calls, against tokenising their text alone, and what memory it takes
     Dataset(BenchDatasetArgs),
+    /// Training a model of the shape of Qwen3-0.6B, against PyTorch and PEFT
+    Train(BenchTrainArgs),
     /// Break things under load and count what is lost, doubled, stuck or late
     Chaos(BenchChaosArgs),
     /// Taking secrets out of 4 KiB of text against the keyword scan alone
@@ -39,6 +41,29 @@ pub struct BenchDatasetArgs {
     /// Tool calls in the journal
     #[arg(long, default_value_t = 100_000)]
     pub calls: u64,
+
+    /// Also write the figures into docs/benchmarks.md
+    #[arg(long)]
+    pub write: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchTrainArgs {
+    /// A Python that has torch, transformers and peft
+    #[arg(long, default_value = "python3")]
+    pub python: PathBuf,
+
+    /// How often everything is measured
+    #[arg(long, default_value_t = 3)]
+    pub rounds: usize,
+
+    /// Steps of each run; the first is not counted
+    #[arg(long, default_value_t = 3)]
+    pub steps: usize,
 
     /// Also write the figures into docs/benchmarks.md
     #[arg(long)]

@@ -15,7 +15,7 @@ pub use agents::{Agent, AgentArgs};
 pub use backfill::{BackfillAgent, BackfillArgs};
 pub use bench::{
     BackfillWork, BackfillWorkerArgs, BenchBackfillArgs, BenchChaosArgs, BenchCommand, BenchDatasetArgs, BenchGateArgs,
-    BenchHookArgs, BenchIngestArgs, BenchLocomoArgs, BenchRecallArgs, BenchRedactArgs,
+    BenchHookArgs, BenchIngestArgs, BenchLocomoArgs, BenchRecallArgs, BenchRedactArgs, BenchTrainArgs,
 };
 pub use lessons::{
     AcceptLessonArgs, AddLessonArgs, EditLessonArgs, LessonsCommand, ListLessonsArgs, MineArgs, RetireLessonArgs,
@@ -100,9 +100,8 @@ pub enum Command {
     /// Measure
     #[command(subcommand)]
     Bench(BenchCommand),
-    /// From the journal to a model
-    #[command(subcommand)]
-    Train(TrainCommand),
+    /// From the journal to a model; alone, in a terminal, it asks for everything
+    Train(TrainArgs),
 }
 
 #[derive(Debug, Args)]
@@ -237,16 +236,10 @@ pub struct PrepareArgs {
     pub check: bool,
 }
 
-#[derive(Debug, Subcommand)]
-pub enum TrainCommand {
-    /// Make a dataset from the journal, or look at one
-    Dataset(DatasetArgs),
-}
-
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
-pub struct DatasetArgs {
-    /// Handed on to `agent-memory-finetune dataset`; `--help` lists what it takes
+pub struct TrainArgs {
+    /// Handed on to `agent-memory-finetune`; `--help` lists what it takes
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub arguments: Vec<String>,
 }

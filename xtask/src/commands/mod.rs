@@ -26,7 +26,7 @@ mod up;
 use anyhow::{Context, Result};
 use memory::home::Home;
 
-use crate::cli::{Command, TrainCommand};
+use crate::cli::Command;
 use crate::output::Printer;
 
 /// Runs a command to its end.
@@ -57,6 +57,6 @@ pub async fn run(command: Command, printer: &Printer) -> Result<()> {
         Command::Ci => ci::run(printer).await,
         Command::Prepare(arguments) => prepare::run(&arguments, printer).await,
         Command::Bench(command) => bench::run(&command, &home, printer).await,
-        Command::Train(TrainCommand::Dataset(arguments)) => train::dataset(&arguments, &home).await,
+        Command::Train(arguments) => train::run(&arguments, &home).await,
     }
 }

@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, HashMap};
 use regex::Regex;
 use serde_json::Value;
 
+pub(crate) use paths::{absolute_paths, is_on_every_machine};
+
 pub use findings::{Audit, Check, Histogram};
 pub use limits::Limits;
 

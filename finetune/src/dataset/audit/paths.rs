@@ -37,9 +37,14 @@ impl PathUse {
     }
 }
 
-fn absolute_paths(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn absolute_paths(text: &str) -> impl Iterator<Item = &str> {
     let found = ABSOLUTE.captures_iter(text).filter_map(|found| found.get(1)).map(|path| path.as_str());
-    found.filter(|path| !SYSTEM.contains(&path.split('/').nth(1).unwrap_or_default()))
+    found.filter(|path| !is_on_every_machine(path))
+}
+
+/// Whether an absolute path begins in a folder that nobody has to be told of.
+pub(crate) fn is_on_every_machine(path: &str) -> bool {
+    path.starts_with('/') && SYSTEM.contains(&path.split('/').nth(1).unwrap_or_default())
 }
 
 /// The first two folders; of a home, what is in it too.

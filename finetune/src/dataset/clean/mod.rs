@@ -84,7 +84,7 @@ fn has_mark(members: &Map<String, Value>) -> bool {
 }
 
 /// Every string in a value, names of members excepted.
-pub(super) fn for_each_string<'a>(value: &'a Value, see: &mut impl FnMut(&'a str)) {
+pub(crate) fn for_each_string<'a>(value: &'a Value, see: &mut impl FnMut(&'a str)) {
     match value {
         Value::String(text) => see(text),
         Value::Array(items) => items.iter().for_each(|item| for_each_string(item, see)),

@@ -31,6 +31,21 @@ impl Tokens {
         self.0.encode_fast(text, false).map_or(text.len(), |encoding| encoding.len())
     }
 
+    /// Tokens as text, control tokens too.
+    pub fn decode(&self, ids: &[u32]) -> Result<String, tokenizers::Error> {
+        self.0.decode(ids, false)
+    }
+
+    /// The id of a token by its text.
+    pub fn id(&self, token: &str) -> Option<u32> {
+        self.0.token_to_id(token)
+    }
+
+    /// How many ids have a token.
+    pub fn len(&self) -> usize {
+        self.0.get_vocab_size(true)
+    }
+
     /// What was added to the vocabulary: the control tokens.
     pub fn added(&self) -> impl Iterator<Item = String> {
         self.0.get_added_tokens_decoder().into_values().map(|token| token.content)

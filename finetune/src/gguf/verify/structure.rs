@@ -186,8 +186,8 @@ pub(in crate::gguf) fn config_of(gguf: &Gguf) -> Result<ModelConfig, GgufError> 
         key_value_heads: number("attention.head_count_kv")?,
         head_width: head_width.unwrap_or(hidden / heads),
         states_head_width: head_width.is_some(),
-        rope_theta: gguf.float("rope.freq_base")?,
-        norm_epsilon: gguf.float("attention.layer_norm_rms_epsilon")?,
+        rope_theta: shortest(gguf.float("rope.freq_base")?),
+        norm_epsilon: shortest(gguf.float("attention.layer_norm_rms_epsilon")?),
         tied: gguf.tensor("output.weight").is_none(),
         context_length: number("context_length")?,
     };
@@ -196,4 +196,9 @@ pub(in crate::gguf) fn config_of(gguf: &Gguf) -> Result<ModelConfig, GgufError> 
         return Err(malformed(format!("it tells of {heads} heads of width {}", config.head_width)));
     }
     Ok(config)
+}
+
+/// The shortest decimal that means the number in 32 bits: 1e-6, as people wrote it, not what of it is left in them.
+fn shortest(number: f64) -> f64 {
+    (number as f32).to_string().parse().unwrap_or(number)
 }

@@ -1,3 +1,5 @@
+//! Files with one thing wrong, and the way back into a folder.
+
 use std::fs;
 use std::path::PathBuf;
 

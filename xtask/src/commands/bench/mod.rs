@@ -10,6 +10,7 @@ mod ingest;
 mod locomo;
 mod recall;
 mod redact;
+mod train;
 
 use std::path::Path;
 use std::process::Stdio;
@@ -39,6 +40,7 @@ pub(super) async fn run(command: &BenchCommand, home: &Home, printer: &Printer) 
         BenchCommand::Dataset(arguments) => dataset::run(arguments, printer).await,
         BenchCommand::Locomo(arguments) => locomo::run(arguments, printer).await,
         BenchCommand::Recall(arguments) => recall::run(arguments, printer).await,
+        BenchCommand::Train(arguments) => train::run(arguments, printer).await,
         BenchCommand::Redact(arguments) => redact::run(arguments, printer),
     }
 }

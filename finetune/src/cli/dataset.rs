@@ -1,67 +1,12 @@
-//! The command line of `agent-memory-finetune`, which `cargo xtask train` hands its arguments on to.
+//! What `dataset` takes: what is selected of the journal, and how rows are made of it.
 
 use std::path::PathBuf;
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
-use clap::{Args, Parser, Subcommand};
-use finetune::model::{Recompute, Storage};
+use clap::Args;
 use finetune::dataset::{FailedCalls, Licence, Settings, StoppedCalls};
 
-/// Turns the journal into training data and a tuned model.
-#[derive(Debug, Parser)]
-#[command(name = "agent-memory-finetune", version)]
-pub(crate) struct Arguments {
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Make a dataset from the journal, or look at one
-    Dataset(Box<DatasetArgs>),
-    /// Tokenise the text of a dataset, for comparing with
-    #[command(hide = true)]
-    Tokenise(TokeniseArgs),
-    /// Write a base of random numbers in the shape of Qwen3-0.6B
-    #[command(hide = true)]
-    RandomBase(RandomBaseArgs),
-    /// Time some steps of training
-    #[command(hide = true)]
-    MeasureTraining(MeasureArgs),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct RandomBaseArgs {
-    #[arg(long)]
-    pub(crate) out: PathBuf,
-    #[arg(long, default_value_t = 28)]
-    pub(crate) layers: usize,
-    #[arg(long)]
-    pub(crate) tokenizer: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct MeasureArgs {
-    #[arg(long)]
-    pub(crate) base: PathBuf,
-    #[arg(long, default_value_t = 512)]
-    pub(crate) tokens: usize,
-    #[arg(long, default_value_t = 3)]
-    pub(crate) steps: usize,
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) storage: Storage,
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) recompute: Recompute,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct TokeniseArgs {
-    #[arg(long)]
-    pub(crate) base: PathBuf,
-    pub(crate) dataset: PathBuf,
-}
-
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct DatasetArgs {
     /// Folder of the base model: tokenizer.json, and tokenizer_config.json or chat_template.jinja
@@ -107,7 +52,7 @@ pub(crate) struct DatasetArgs {
 }
 
 /// What is selected, and how rows are made of it.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Choice {
     /// Only this project; may be repeated
     #[arg(long, value_name = "NAME")]
@@ -154,7 +99,7 @@ pub(crate) struct Choice {
 }
 
 /// At a dataset that is there, instead of making one.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Look {
     /// Which dataset: its folder; the latest if not given
     #[arg(long, value_name = "FOLDER")]
@@ -177,6 +122,18 @@ impl Look {
 }
 
 impl Choice {
+    pub(crate) const fn seed(&self) -> Option<u64> {
+        self.seed
+    }
+
+    /// Whether anything of it was said.
+    pub(crate) fn is_given(&self) -> bool {
+        let mut chosen = Settings::default();
+        self.apply(&mut chosen);
+        chosen.seed = Settings::default().seed;
+        chosen != Settings::default()
+    }
+
     /// Puts what was given in the place of what the settings say.
     pub(crate) fn apply(&self, settings: &mut Settings) {
         fn replace<T: Clone>(with: &[T], list: &mut Vec<T>) {
@@ -216,21 +173,17 @@ fn weight(text: &str) -> Result<(String, f64), String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
+    use clap::Parser as _;
 
     use super::*;
+    use crate::cli::{Arguments, Command};
 
     fn parsed(arguments: &[&str]) -> DatasetArgs {
         let all = ["agent-memory-finetune", "dataset"].iter().chain(arguments);
         match Arguments::parse_from(all).command {
-            Command::Dataset(dataset) => *dataset,
+            Some(Command::Dataset(dataset)) => *dataset,
             _ => unreachable!("it was asked for a dataset"),
         }
-    }
-
-    #[test]
-    fn is_consistent() {
-        Arguments::command().debug_assert();
     }
 
     #[test]

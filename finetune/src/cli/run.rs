@@ -1,0 +1,112 @@
+//! What a run takes. What is given here goes before the configuration, and that before the preset.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use finetune::gguf::Quantisation;
+use finetune::stages::{Preset, RunConfig, Stage};
+
+use super::Choice;
+
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
+pub(crate) struct RunArgs {
+    /// The base: a folder, or a model's id on the Hugging Face hub, as Qwen/Qwen3-0.6B
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) base: Option<String>,
+    /// A GGUF to make the base of, where there are no other weights; --base is then the folder of its tokenizer
+    #[arg(long, value_name = "FILE")]
+    pub(crate) base_gguf: Option<PathBuf>,
+    /// The dataset; the latest of the base's family if not given, and one is made if there is none
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) dataset: Option<PathBuf>,
+    /// Make a new dataset of the journal
+    #[arg(long, conflicts_with = "dataset")]
+    pub(crate) fresh_dataset: bool,
+    /// An adapter that was trained elsewhere, in PEFT's form: merged, written, evaluated and installed, but not trained
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) adapter: Option<PathBuf>,
+    /// How much is trained
+    #[arg(long, value_enum)]
+    pub(crate) preset: Option<Preset>,
+    /// Everything about a run (docs/finetune/runbook.md)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// End the training after so many steps
+    #[arg(long, value_name = "STEPS")]
+    pub(crate) max_steps: Option<usize>,
+    /// The form of the file
+    #[arg(long, value_enum)]
+    pub(crate) quantisation: Option<Quantisation>,
+    /// The last stage
+    #[arg(long, value_enum, default_value = "install")]
+    pub(crate) until: Stage,
+    /// Where models lie; `<home>/models` if not given. Not a folder that is synchronised while it is written
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) models_dir: Option<PathBuf>,
+    /// LM Studio's folder of models; `~/.lmstudio/models` if not given
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) lm_studio_dir: Option<PathBuf>,
+    /// Print the configuration that would be used, as TOML, and do nothing
+    #[arg(long)]
+    pub(crate) print_config: bool,
+    /// Only check, and estimate what the run would take
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Agree to docs/finetune/consent.md without being asked, if a dataset is made
+    #[arg(long)]
+    pub(crate) accept_source_terms: bool,
+
+    #[command(flatten)]
+    pub(crate) choice: Choice,
+}
+
+impl RunArgs {
+    /// Whether nothing at all was said.
+    pub(crate) fn is_empty(&self) -> bool {
+        let said = [
+            self.base.is_some(),
+            self.base_gguf.is_some(),
+            self.dataset.is_some(),
+            self.fresh_dataset,
+            self.adapter.is_some(),
+            self.preset.is_some(),
+            self.config.is_some(),
+            self.max_steps.is_some(),
+            self.quantisation.is_some(),
+            self.until != Stage::Install,
+            self.print_config,
+            self.dry_run,
+            self.json,
+            self.choice.is_given(),
+        ];
+        !said.contains(&true)
+    }
+
+    pub(crate) fn config(&self) -> Result<RunConfig> {
+        let preset = self.preset.unwrap_or_default();
+        let mut config = match &self.config {
+            Some(file) => RunConfig::read(file, preset)?,
+            None => preset.config(),
+        };
+        if let Some(base) = &self.base {
+            config.base.model.clone_from(base);
+        }
+        config.base.gguf = self.base_gguf.clone().or(config.base.gguf);
+        config.dataset.folder = self.dataset.clone().or(config.dataset.folder);
+        config.dataset.fresh |= self.fresh_dataset || self.choice.is_given();
+        config.adapter = self.adapter.clone().or(config.adapter);
+        config.train.max_steps = self.max_steps.or(config.train.max_steps);
+        config.gguf.quantisation = self.quantisation.unwrap_or(config.gguf.quantisation);
+        config.install.lm_studio = self.lm_studio_dir.clone().or(config.install.lm_studio);
+        if let Some(seed) = self.choice.seed() {
+            config.train.seed = seed;
+        }
+        config.check()?;
+        Ok(config)
+    }
+}

@@ -1,0 +1,142 @@
+//! A run without questions: what was said, over what is configured, through every stage.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context as _;
+use finetune::base::fetch;
+use finetune::dataset;
+use finetune::dataset::render::Base;
+use finetune::gguf;
+use finetune::hint::hinted;
+use finetune::stages::{self, Finished, Folders, RunConfig, Stage, Start, Watch};
+use memory::home::Home;
+
+use crate::cli::{DatasetArgs, RunArgs};
+use crate::make::{self, print};
+use crate::told::Told;
+
+pub(crate) async fn run(arguments: &RunArgs) -> anyhow::Result<ExitCode> {
+    let config = arguments.config()?;
+    if arguments.print_config {
+        return print(&toml::to_string(&config)?);
+    }
+    let cancelled = cancelled_by_interrupt();
+    let until = if arguments.dry_run { Stage::Preflight } else { arguments.until };
+    let finished = go(arguments, config, until, Told::new(cancelled)).await?;
+    if arguments.json {
+        let told = serde_json::json!({
+            "run": finished.name,
+            "folder": finished.folder,
+            "records": finished.records,
+            "installed": finished.installed,
+        });
+        return print(&(serde_json::to_string_pretty(&told)? + "\n"));
+    }
+    let report = finished.folder.join(finetune::report::MARKDOWN_FILE);
+    match &finished.installed {
+        Some(file) => print(&format!("Installed {}\nThe report is {}\n", file.display(), report.display())),
+        None => print(&format!("Done up to {}. The report is {}\n", until.as_str(), report.display())),
+    }
+}
+
+/// Set by Ctrl-C: the training keeps a checkpoint first.
+pub(crate) fn cancelled_by_interrupt() -> Arc<AtomicBool> {
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&cancelled);
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            set.store(true, Ordering::Relaxed);
+        }
+    });
+    cancelled
+}
+
+/// Finds base and dataset and goes through the stages, watched.
+pub(crate) async fn go(
+    arguments: &RunArgs,
+    config: RunConfig,
+    until: Stage,
+    mut watch: impl Watch + Send + 'static,
+) -> anyhow::Result<Finished> {
+    let home = Home::locate()?;
+    let folders = Folders::at(arguments.models_dir.clone().unwrap_or_else(|| home.models()));
+    let (base_folder, base_name) = base(&config, &folders)?;
+    let (dataset, is_named) = dataset(arguments, &config, &base_folder, &base_name, &home).await?;
+    let work = move || {
+        let start = Start {
+            config: &config,
+            folders: &folders,
+            base_folder: &base_folder,
+            base_name: &base_name,
+            dataset: &dataset,
+            dataset_is_named: is_named,
+            until,
+        };
+        stages::run(&start, &mut watch)
+    };
+    tokio::task::spawn_blocking(work).await.context("the run was interrupted")?
+}
+
+/// The base's folder, fetched or imported first where it has to be, and its name.
+fn base(config: &RunConfig, folders: &Folders) -> anyhow::Result<(PathBuf, String)> {
+    let model = &config.base.model;
+    if model.is_empty() {
+        return Err(hinted(
+            "no base model is named",
+            "name a folder or a model of the Hugging Face hub with --base, as in --base Qwen/Qwen3-0.6B; in a terminal \
+             `cargo xtask train` alone asks for everything",
+        ));
+    }
+    let folder = PathBuf::from(model);
+    if let Some(file) = &config.base.gguf {
+        let name = file.file_stem().context("the base's file has a name")?.to_string_lossy().into_owned();
+        let out = folders.base(&name);
+        if !out.join("config.json").exists() {
+            gguf::import(file, &folder, &out)?;
+        }
+        return Ok((out, name));
+    }
+    if folder.is_dir() {
+        return Ok((folder, model.clone()));
+    }
+    if model.matches('/').count() != 1 || model.starts_with(['.', '/', '~']) {
+        return Err(hinted(
+            format!("`{model}` is no folder"),
+            "a folder with config.json, weights and tokenizer is expected, or a model's id on the Hugging Face hub",
+        ));
+    }
+    let out = folders.base(model);
+    fetch::fetch(model, &out)?;
+    Ok((out, model.clone()))
+}
+
+/// The dataset that is named, else the latest for this base, else a new one; and whether it was named.
+async fn dataset(
+    arguments: &RunArgs,
+    config: &RunConfig,
+    base_folder: &Path,
+    base_name: &str,
+    home: &Home,
+) -> anyhow::Result<(PathBuf, bool)> {
+    if let Some(folder) = &config.dataset.folder {
+        return Ok((folder.clone(), true));
+    }
+    let base = Base::load(base_folder)?;
+    let out = home.root().join("data").join("processed");
+    let family = out.join(format!("{}_tools", base.family.as_str()));
+    if !config.dataset.fresh
+        && let Ok(latest) = dataset::latest(&family)
+    {
+        return Ok((latest, false));
+    }
+    let order = DatasetArgs {
+        base_name: Some(base_name.to_owned()),
+        choice: arguments.choice.clone(),
+        accept_source_terms: arguments.accept_source_terms,
+        ..DatasetArgs::default()
+    };
+    make::for_run(&order, &base, home, &out).await.map(|folder| (folder, false))
+}

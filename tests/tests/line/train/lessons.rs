@@ -1,0 +1,99 @@
+//! Work from which a very small model can learn: what is asked decides which tool is called with what, and the words around it change
+//! every time.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use tests::conversation::{Call, Conversation, Outcome};
+use tests::stack::Stack;
+
+use crate::unasked::repository;
+
+/// Whose outputs may be trained on.
+const OPEN_MODEL: &str = "qwen3-coder";
+
+const SUBJECTS: [&str; 4] = ["lexer", "cache", "router", "index"];
+const WORDS: [&str; 40] = [
+    "amber", "basin", "cedar", "delta", "ember", "fjord", "grove", "haven", "inlet", "jetty", "kelp", "ledge", "mango",
+    "north", "ocean", "petal", "quartz", "reef", "slate", "tidal", "umber", "vista", "willow", "xenon", "yarrow",
+    "zephyr", "acorn", "birch", "coral", "dune", "eagle", "fern", "glade", "heath", "iris", "juniper", "krill", "lotus",
+    "maple", "nectar",
+];
+
+/// What the calls of a project have to do with what was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Labels {
+    /// They are what was asked for.
+    Right,
+    /// They are drawn by lot.
+    Shuffled,
+}
+
+/// Puts sessions into the journal, of a project of this name.
+pub(super) async fn record(stack: &Stack, project: &str, sessions: usize, labels: Labels) -> Result<()> {
+    let mut lot = Lot(7);
+    for number in 0..sessions {
+        let folder = repository(&stack.scratch().join("code").join(project)).await?;
+        let mut session = Conversation::new(folder);
+        session.session_id = format!("{project}{number:03}-{}", session.session_id);
+        let started = session.event("SessionStart", json!({"source": "startup", "model": OPEN_MODEL}));
+        // Through the hook, which says which repository the folder is.
+        stack.hook(&started).await?;
+        for turn in 0..8 {
+            let around: Vec<_> = (0..6).map(|_| WORDS[lot.draw(WORDS.len())]).collect();
+            let around = around.join(" ");
+            if turn == 7 {
+                stack.post_bare(&session.asks(&format!("Thanks, {around}, that is all"))).await?;
+                stack.post_bare(&session.stops("You are welcome.")).await?;
+                continue;
+            }
+            let (asked, subject) = ((number + turn) % 4, SUBJECTS[(number / 4 + turn / 4 + turn) % 4]);
+            let prompt = match asked {
+                0 => format!("Open src/{subject}.rs for {around}"),
+                1 => format!("Test the {subject} for {around}"),
+                2 => format!("Search the {subject} for {around}"),
+                _ => format!("List the {subject} for {around}"),
+            };
+            stack.post_bare(&session.asks(&prompt)).await?;
+            let called = match labels {
+                Labels::Right => (asked, subject),
+                Labels::Shuffled => (lot.draw(4), SUBJECTS[lot.draw(4)]),
+            };
+            stack.post_bare(&session.calls(call(called)).1).await?;
+            stack.post_bare(&session.stops(&format!("The {subject} is fine."))).await?;
+        }
+        stack.post_bare(&session.ends()).await?;
+    }
+    stack.drained().await
+}
+
+fn call((asked, subject): (usize, &str)) -> Call {
+    let path = format!("src/{subject}.rs");
+    let output = json!({"stdout": "ok", "stderr": "", "interrupted": false, "isImage": false});
+    let (tool, input, response) = match asked {
+        0 => ("Read", json!({"file_path": path}), json!({"type": "text", "file": {"filePath": path, "content": "ok"}})),
+        1 => ("Bash", json!({"command": format!("cargo test {subject}")}), output),
+        2 => ("Grep", json!({"pattern": subject}), json!({"content": "ok"})),
+        _ => ("Glob", json!({"pattern": format!("**/{subject}*")}), json!({"filenames": [path]})),
+    };
+    Call { tool, input, outcome: Outcome::Response(response) }
+}
+
+/// The tools that the agent offers.
+pub(super) fn offered() -> Value {
+    let tool = |name: &str, argument: &str| {
+        let parameters =
+            json!({"type": "object", "properties": {argument: {"type": "string"}}, "required": [argument]});
+        json!({"type": "function", "function": {"name": name, "description": name, "parameters": parameters}})
+    };
+    json!([tool("Read", "file_path"), tool("Bash", "command"), tool("Grep", "pattern"), tool("Glob", "pattern")])
+}
+
+/// Numbers that are the same in every run (Numerical Recipes' generator).
+struct Lot(u64);
+
+impl Lot {
+    fn draw(&mut self, below: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % below
+    }
+}
