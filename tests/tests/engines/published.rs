@@ -39,6 +39,8 @@ async fn a_smoke_test_reports_every_answer() -> Result<()> {
     assert!(report.passed(), "{report:?}");
     assert!(report.answers[0].text.contains("Paris") && report.answers[1].text.contains("Rome"), "{report:?}");
     assert!(report.answers.iter().all(|answer| answer.calls.is_empty()));
+    let durations: Vec<_> = report.answers.iter().map(|answer| (answer.tokens, answer.duration_ms)).collect();
+    summary::line(&format!("mistralrs: loaded in {} ms, then (tokens, ms) {durations:?}", report.loading_ms));
     Ok(())
 }
 

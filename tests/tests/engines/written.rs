@@ -19,7 +19,10 @@ use super::agreement::{Agreement, Distributions, distributions};
 const TEXT: &str = "<|im_start|>system\nYou are a coding agent.<|im_end|>\n<|im_start|>user\nShow me src/main.rs.<|im_end|>\n\
     <|im_start|>assistant\n<tool_call>\n{\"name\": \"Read\", \"arguments\": {\"file_path\": \"src/main.rs\"}}\n</tool_call><|im_end|>\n";
 
-/// How near an engine must come. Measured were: see `docs/finetune.md`.
+/// How near an engine must come to what the folder's own numbers say.
+///
+/// In F16 both engines were apart by 0.04 at most, over what is likely. In Q8_0 the weights are rounded, and engines round what they
+/// multiply them by as well: the divergence was a few thousandths.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
     same_share: f64,
@@ -111,5 +114,7 @@ impl Made {
 fn make(folder: &Path, tokenizer: &Path) -> Result<()> {
     let small = ModelConfig::read(tokenizer)?;
     let config = ModelConfig { hidden: 256, intermediate: 512, head_width: 64, ..small };
-    random(folder, &config, Some(tokenizer), (DType::F32, Spread::SMALL, 7))
+    // What comes next is about as uncertain as in a trained model: rounding changes more of what is nearly certain.
+    let spread = Spread { embedding: 0.2, ..Spread::SMALL };
+    random(folder, &config, Some(tokenizer), (DType::F32, spread, 7))
 }
