@@ -11,7 +11,8 @@ use crate::unasked::repository;
 /// Whose outputs may be trained on.
 const OPEN_MODEL: &str = "qwen3-coder";
 
-const SUBJECTS: [&str; 4] = ["lexer", "cache", "router", "index"];
+const SUBJECTS: [&str; 3] = ["lexer", "cache", "index"];
+const VERBS: [&str; 4] = ["open", "test", "search", "list"];
 const WORDS: [&str; 40] = [
     "amber", "basin", "cedar", "delta", "ember", "fjord", "grove", "haven", "inlet", "jetty", "kelp", "ledge", "mango",
     "north", "ocean", "petal", "quartz", "reef", "slate", "tidal", "umber", "vista", "willow", "xenon", "yarrow",
@@ -39,31 +40,30 @@ pub(super) async fn record(stack: &Stack, project: &str, sessions: usize, labels
         // Through the hook, which says which repository the folder is.
         stack.hook(&started).await?;
         for turn in 0..8 {
-            let around: Vec<_> = (0..6).map(|_| WORDS[lot.draw(WORDS.len())]).collect();
-            let around = around.join(" ");
+            let around = [WORDS[lot.draw(WORDS.len())], WORDS[lot.draw(WORDS.len())]].join(" ");
             if turn == 7 {
-                stack.post_bare(&session.asks(&format!("{around}: thanks"))).await?;
-                stack.post_bare(&session.stops("You are welcome.")).await?;
+                stack.post_bare(&session.asks(&format!("{} {around}", emphatic("thanks")))).await?;
+                stack.post_bare(&session.stops("Welcome.")).await?;
                 continue;
             }
-            let (asked, subject) = ((number + turn) % 4, SUBJECTS[(number / 4 + turn / 4 + turn) % 4]);
-            let prompt = match asked {
-                0 => format!("{around}: open src/{subject}.rs"),
-                1 => format!("{around}: test the {subject}"),
-                2 => format!("{around}: search the {subject}"),
-                _ => format!("{around}: list the {subject}"),
-            };
+            let (asked, subject) = ((number + turn) % 4, SUBJECTS[(number + turn / 4 + turn) % SUBJECTS.len()]);
+            let prompt = format!("{} {} {around}", emphatic(VERBS[asked]), emphatic(subject));
             stack.post_bare(&session.asks(&prompt)).await?;
             let called = match labels {
                 Labels::Right => (asked, subject),
-                Labels::Shuffled => (lot.draw(4), SUBJECTS[lot.draw(4)]),
+                Labels::Shuffled => (lot.draw(4), SUBJECTS[lot.draw(SUBJECTS.len())]),
             };
             stack.post_bare(&session.calls(call(called)).1).await?;
-            stack.post_bare(&session.stops(&format!("The {subject} is fine."))).await?;
+            stack.post_bare(&session.stops("Done.")).await?;
         }
         stack.post_bare(&session.ends()).await?;
     }
     stack.drained().await
+}
+
+/// Said often: two layers of random numbers look at everything alike, and hear what is said once only after long training.
+fn emphatic(word: &str) -> String {
+    [word; 5].join(" ")
 }
 
 fn call((asked, subject): (usize, &str)) -> Call {
