@@ -1,3 +1,4 @@
-//! From the journal to a tuned model: the dataset first.
+//! From the journal to a tuned model: the dataset, and training it elsewhere.
 
 pub mod dataset;
+pub mod scale_out;
