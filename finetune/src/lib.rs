@@ -11,6 +11,7 @@ pub mod hint;
 pub mod install;
 pub mod model;
 pub mod report;
+pub mod scale_out;
 #[cfg(feature = "smoke")]
 pub mod smoke;
 pub mod stages;

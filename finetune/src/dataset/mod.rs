@@ -10,7 +10,7 @@ mod card;
 mod clean;
 pub mod consent;
 mod duplicates;
-mod formats;
+pub(crate) mod formats;
 mod gather;
 mod manifest;
 pub mod render;

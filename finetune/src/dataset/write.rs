@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::audit::Audit;
 use super::build::BuildError;
-use super::formats::{CONFIGURATIONS, FORMATS};
+use super::formats::{CONFIGURATIONS, FORMATS, Filling, Recipe};
 use super::gather::DropNote;
 use super::manifest::{FILE_NAME, FileFacts, Manifest};
 use super::render::Sample;
@@ -91,7 +91,15 @@ impl Writer {
         base_name: Option<&str>,
     ) -> Result<Manifest, BuildError> {
         for configuration in CONFIGURATIONS {
-            let text = configuration.filled(manifest.family, base_name, manifest.settings.max_tokens);
+            let text = configuration.filled(&Filling {
+                family: manifest.family,
+                base: base_name,
+                max_tokens: manifest.settings.max_tokens,
+                recipe: &Recipe::default(),
+                lines: self.files[configuration.data].lines,
+                devices: 1,
+                counts_all_devices: false,
+            });
             self.text(configuration.path, &text)?;
         }
         self.text("audit.json", &(pretty(audit) + "\n"))?;

@@ -5,42 +5,20 @@
 //! themselves and cannot be told which of a conversation's turns carry loss: there each trained turn is a line of its own that ends
 //! with it.
 
+mod configuration;
+mod recipe;
+
 use serde_json::{Value, json};
 
-use super::render::{Family, Sample};
+pub(super) use configuration::CONFIGURATIONS;
+pub(crate) use configuration::{AXOLOTL, Configuration, Filling, LLAMA_FACTORY, MLX, TRL, UNSLOTH};
+pub use recipe::Recipe;
+
+use super::render::Sample;
 use super::row::{Message, Row};
 
 /// What a label is where there is no loss.
 const NO_LOSS: i64 = -100;
-
-/// A file that is the same for every dataset but for what stands in `{{...}}`.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Configuration {
-    pub(super) path: &'static str,
-    text: &'static str,
-}
-
-pub(super) const CONFIGURATIONS: [Configuration; 6] = [
-    Configuration { path: "formats/axolotl/axolotl.yaml", text: include_str!("axolotl.yaml") },
-    Configuration { path: "formats/trl/sft.yaml", text: include_str!("trl.yaml") },
-    Configuration { path: "formats/unsloth/train.py", text: include_str!("unsloth.py") },
-    Configuration { path: "formats/llama-factory/train.yaml", text: include_str!("llama-factory.yaml") },
-    Configuration { path: "formats/llama-factory/dataset_info.json", text: include_str!("dataset_info.json") },
-    Configuration { path: "formats/mlx/lora.yaml", text: include_str!("mlx.yaml") },
-];
-
-impl Configuration {
-    pub(super) fn filled(self, family: Family, base: Option<&str>, max_tokens: usize) -> String {
-        let (usual, template) = match family {
-            Family::Qwen3 => ("Qwen/Qwen3-0.6B", "qwen3\nenable_thinking: false"),
-            Family::Qwen25 => ("Qwen/Qwen2.5-0.5B-Instruct", "qwen"),
-        };
-        self.text
-            .replace("{{base}}", base.unwrap_or(usual))
-            .replace("{{template}}", template)
-            .replace("{{max_tokens}}", &max_tokens.to_string())
-    }
-}
 
 /// A trainer's data: where a split's file lies, and the lines that a row becomes.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +33,7 @@ pub(super) struct Format {
 pub(super) const FORMATS: [Format; 6] = [
     Format { path: "formats/axolotl/{split}.jsonl", validation: "validation", lines: axolotl },
     Format { path: "formats/axolotl/tokens/{split}.jsonl", validation: "validation", lines: tokens },
-    Format { path: "formats/trl/{split}.jsonl", validation: "validation", lines: trl },
+    Format { path: "formats/trl/data/{split}.jsonl", validation: "validation", lines: trl },
     Format { path: "formats/unsloth/{split}.jsonl", validation: "validation", lines: tokens },
     Format { path: "formats/llama-factory/{split}.jsonl", validation: "validation", lines: llama_factory },
     Format { path: "formats/mlx/{split}.jsonl", validation: "valid", lines: mlx },

@@ -288,7 +288,7 @@ fn check_formats(folder: &Path, report: &Value) -> Result<()> {
             assert!(!text.contains(prompt.as_str()), "{path} holds a sealed prompt");
         }
     }
-    let masks = lines(&folder.join("formats/trl/train.jsonl"))?;
+    let masks = lines(&folder.join("formats/trl/data/train.jsonl"))?;
     let masked = masks.iter().filter_map(|line| line["completion_mask"].as_array()).flatten().filter_map(Value::as_u64);
     assert_eq!(masked.sum::<u64>(), trained);
     let turns: usize =
