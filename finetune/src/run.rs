@@ -11,6 +11,7 @@ use finetune::dataset;
 use finetune::dataset::render::Base;
 use finetune::gguf;
 use finetune::hint::hinted;
+use finetune::scale_out::{self, FailedAudit, Recipe, ScaleOut, Shape, Trainer};
 use finetune::stages::{self, Finished, Folders, RunConfig, Stage, Start, Watch};
 use memory::home::Home;
 
@@ -22,6 +23,9 @@ pub(crate) async fn run(arguments: &RunArgs) -> anyhow::Result<ExitCode> {
     let config = arguments.config()?;
     if arguments.print_config {
         return print(&toml::to_string(&config)?);
+    }
+    if let Some(trainer) = arguments.elsewhere.trainer {
+        return hand_over(arguments, &config, trainer).await;
     }
     let cancelled = cancelled_by_interrupt();
     let until = if arguments.dry_run { Stage::Preflight } else { arguments.stop_after };
@@ -40,6 +44,48 @@ pub(crate) async fn run(arguments: &RunArgs) -> anyhow::Result<ExitCode> {
         Some(file) => print(&format!("Installed {}\nThe report is {}\n", file.display(), report.display())),
         None => print(&format!("Done up to {}. The report is {}\n", until.as_str(), report.display())),
     }
+}
+
+/// Writes what another trainer needs; nothing is trained here.
+async fn hand_over(arguments: &RunArgs, config: &RunConfig, trainer: Trainer) -> anyhow::Result<ExitCode> {
+    let home = Home::locate()?;
+    let folders = Folders::at(arguments.models_dir.clone().unwrap_or_else(|| home.models()));
+    let (base_folder, base_name) = base(config, &folders)?;
+    let (dataset, is_named) = dataset(arguments, config, &base_folder, &base_name, &home).await?;
+    let train = &config.train;
+    let recipe = Recipe {
+        r: train.rank as u64,
+        alpha: train.alpha.round() as u64,
+        learning_rate: train.learning_rate,
+        epochs: train.epochs as u64,
+        batch: train.sequences_per_step as u64,
+        warmup: train.warm_up,
+        seed: train.seed,
+        ..Recipe::default()
+    };
+    let elsewhere = &arguments.elsewhere;
+    let out = elsewhere.trainer_dir.clone();
+    let out = out.unwrap_or_else(|| folders.root().join("elsewhere").join(trainer.as_str()));
+    if let Some(parent) = out.parent() {
+        std::fs::create_dir_all(parent).with_context(|| format!("creating `{}`", parent.display()))?;
+    }
+    let written = scale_out::write(&ScaleOut {
+        dataset: &dataset,
+        failed_audit: if is_named { FailedAudit::Allow } else { FailedAudit::Refuse },
+        trainer,
+        base: &base_name,
+        shape: Shape { gpus: elsewhere.gpus, nodes: elsewhere.nodes, strategy: elsewhere.strategy },
+        recipe: &recipe,
+        out: &out,
+    })?;
+    print(&format!(
+        "Wrote {} files for {trainer} to {}\n  install: {}\n  train:   {}\n  back:    {}\n",
+        written.files.len(),
+        written.folder.display(),
+        written.install,
+        written.train,
+        written.take_back
+    ))
 }
 
 /// Set by Ctrl-C: the training keeps a checkpoint first.

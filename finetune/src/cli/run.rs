@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use finetune::gguf::Quantisation;
+use finetune::scale_out::{Strategy, Trainer};
 use finetune::stages::{Preset, RunConfig, Stage};
 
 use super::Choice;
@@ -62,7 +63,30 @@ pub(crate) struct RunArgs {
     pub(crate) accept_source_terms: bool,
 
     #[command(flatten)]
+    pub(crate) elsewhere: ElsewhereArgs,
+
+    #[command(flatten)]
     pub(crate) choice: Choice,
+}
+
+/// Training on other machines, with GPUs (docs/finetune/scale-out.md).
+#[derive(Debug, Args)]
+pub(crate) struct ElsewhereArgs {
+    /// Write a folder for this trainer instead of training here
+    #[arg(long, value_enum)]
+    pub(crate) trainer: Option<Trainer>,
+    /// GPUs of each machine
+    #[arg(long, default_value_t = 1, requires = "trainer")]
+    pub(crate) gpus: u64,
+    /// Machines
+    #[arg(long, default_value_t = 1, requires = "trainer")]
+    pub(crate) nodes: u64,
+    /// What the GPUs share
+    #[arg(long, value_enum, default_value = "ddp", requires = "trainer")]
+    pub(crate) strategy: Strategy,
+    /// The folder to write
+    #[arg(long, value_name = "FOLDER", requires = "trainer")]
+    pub(crate) trainer_dir: Option<PathBuf>,
 }
 
 impl RunArgs {
@@ -82,6 +106,7 @@ impl RunArgs {
             self.print_config,
             self.dry_run,
             self.json,
+            self.elsewhere.trainer.is_some(),
             self.choice.is_given(),
         ];
         !said.contains(&true)

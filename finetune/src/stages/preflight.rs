@@ -146,6 +146,9 @@ fn memory(config: &ModelConfig, weights: u64, settings: &TrainSettings) -> u64 {
     stored + ((kept + (scores + layer).max(logits) + adapters + widest) * F32) as u64
 }
 
+/// More than adapters and their moments take on a disk.
+const ADAPTER_BYTES: u64 = 64 << 20;
+
 /// The merged model, both files, and adapters with their moments.
 fn disk(config: &ModelConfig, weights: u64, quantisation: Quantisation) -> u64 {
     let parameters = config.parameters() as u64;
@@ -154,8 +157,7 @@ fn disk(config: &ModelConfig, weights: u64, quantisation: Quantisation) -> u64 {
         Quantisation::F16 | Quantisation::Bf16 => parameters * 2,
         _ => parameters * 34 / 32,
     };
-    const ADAPTERS: u64 = 64 << 20;
-    weights + 3 * file + ADAPTERS
+    weights + 3 * file + ADAPTER_BYTES
 }
 
 /// What the system could still give; nothing where it does not tell.

@@ -151,17 +151,13 @@ impl<'a> Run<'a> {
 
     /// The folder of the adapter: of the one that is trained now, or the one that was made elsewhere.
     fn lora(&mut self) -> Result<PathBuf> {
-        match &self.start.config.adapter {
-            Some(folder) => {
-                self.watch.passed_over(Stage::Lora, "the adapter was trained elsewhere");
-                Ok(folder.clone())
-            }
-            None => {
-                let inputs = self.identity()?;
-                self.stage(Stage::Lora, inputs, lora::train)?;
-                Ok(self.start.folders.lora(&self.name))
-            }
+        if let Some(folder) = &self.start.config.adapter {
+            self.watch.passed_over(Stage::Lora, "the adapter was trained elsewhere");
+            return Ok(folder.clone());
         }
+        let inputs = self.identity()?;
+        self.stage(Stage::Lora, inputs, lora::train)?;
+        Ok(self.start.folders.lora(&self.name))
     }
 
     fn merge(&mut self, adapter: &Path) -> Result<()> {

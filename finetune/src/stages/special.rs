@@ -35,7 +35,7 @@ pub(super) fn untrained(
     let used: BTreeSet<u32> =
         trained.filter(|(id, carries)| **carries && added.contains(id)).map(|(id, _)| *id).collect();
     // A few ids without a token stand for all of them.
-    let unused = (base.tokens.len() as u32..config.vocabulary as u32).take(16);
+    let unused = (base.tokens.vocabulary() as u32..config.vocabulary as u32).take(16);
     let others: Vec<u32> =
         added.iter().copied().chain(unused).filter(|id| (*id as usize) < config.vocabulary).collect();
     let names =

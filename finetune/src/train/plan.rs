@@ -66,15 +66,12 @@ pub(super) fn pack(order: &[usize], examples: &[Example], most: usize) -> Vec<Ve
     let mut length = most;
     for index in order {
         let tokens = examples[*index].ids.len();
-        match packed.last_mut().filter(|_| length + tokens <= most) {
-            Some(last) => {
-                last.push(*index);
-                length += tokens;
-            }
-            None => {
-                packed.push(vec![*index]);
-                length = tokens;
-            }
+        if let Some(last) = packed.last_mut().filter(|_| length + tokens <= most) {
+            last.push(*index);
+            length += tokens;
+        } else {
+            packed.push(vec![*index]);
+            length = tokens;
         }
     }
     packed

@@ -87,7 +87,8 @@ pub(crate) async fn run(parameters: &Parameters<'_>) -> Result<TrainBench> {
         }
     }
     let versions = reference.first().map(|run| {
-        let named = run.versions.iter().map(|(name, version)| format!("{name} {}", version.as_str().unwrap_or_default()));
+        let named =
+            run.versions.iter().map(|(name, version)| format!("{name} {}", version.as_str().unwrap_or_default()));
         named.collect::<Vec<_>>().join(", ")
     });
     Ok(TrainBench {
@@ -148,8 +149,15 @@ impl Display for TrainBench {
             let peak = measured.peak_bytes.map_or_else(|| "unknown".to_owned(), human_bytes);
             let memory = self.memory(measured).map_or_else(|| "unknown".to_owned(), |ratio| format!("{ratio:.2}"));
             let (rate, speed) = (measured.tokens_per_second, self.speed(measured));
-            writeln!(out, "| {} | {rate:.1} | {speed:.2} | {peak} | {memory} | {:.4} |", measured.name, measured.first_loss)?;
+            writeln!(
+                out,
+                "| {} | {rate:.1} | {speed:.2} | {peak} | {memory} | {:.4} |",
+                measured.name, measured.first_loss
+            )?;
         }
-        write!(out, "\nby default: at least {LEAST_SPEED:.1} times the speed, at most {MOST_MEMORY:.1} times the memory")
+        write!(
+            out,
+            "\nby default: at least {LEAST_SPEED:.1} times the speed, at most {MOST_MEMORY:.1} times the memory"
+        )
     }
 }

@@ -42,7 +42,7 @@ impl Tokens {
     }
 
     /// How many ids have a token.
-    pub fn len(&self) -> usize {
+    pub fn vocabulary(&self) -> usize {
         self.0.get_vocab_size(true)
     }
 

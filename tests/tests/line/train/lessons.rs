@@ -16,8 +16,8 @@ const VERBS: [&str; 4] = ["open", "test", "search", "list"];
 const WORDS: [&str; 40] = [
     "amber", "basin", "cedar", "delta", "ember", "fjord", "grove", "haven", "inlet", "jetty", "kelp", "ledge", "mango",
     "north", "ocean", "petal", "quartz", "reef", "slate", "tidal", "umber", "vista", "willow", "xenon", "yarrow",
-    "zephyr", "acorn", "birch", "coral", "dune", "eagle", "fern", "glade", "heath", "iris", "juniper", "krill", "lotus",
-    "maple", "nectar",
+    "zephyr", "acorn", "birch", "coral", "dune", "eagle", "fern", "glade", "heath", "iris", "juniper", "krill",
+    "lotus", "maple", "nectar",
 ];
 
 /// What the calls of a project have to do with what was asked.

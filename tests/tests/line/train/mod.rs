@@ -45,7 +45,8 @@ async fn installed() -> Result<Stack> {
 
 /// A base of random numbers, with the family's own tokenizer, cut, and its template.
 fn tiny(stack: &Stack, tokenizer: &Path, architecture: Architecture) -> Result<PathBuf> {
-    let (cut, folder) = (stack.scratch().join("tokenizer"), stack.scratch().join(format!("tiny-{}", architecture.as_str())));
+    let (cut, folder) =
+        (stack.scratch().join("tokenizer"), stack.scratch().join(format!("tiny-{}", architecture.as_str())));
     base::cut(tokenizer, &cut, VOCABULARY)?;
     let config = ModelConfig {
         architecture,
@@ -88,7 +89,8 @@ async fn train(stack: &Stack, base: &Path, dataset: &Path, arguments: &[&str]) -
     std::fs::write(&config, SETTINGS)?;
     let [base, dataset, config, lm_studio] =
         [base, dataset, &config, &stack.scratch().join("lm-studio")].map(|path| path.display().to_string());
-    let mut all = vec!["train", "--config", &config, "--base", &base, "--dataset", &dataset, "--lm-studio-dir", &lm_studio];
+    let mut all =
+        vec!["train", "--config", &config, "--base", &base, "--dataset", &dataset, "--lm-studio-dir", &lm_studio];
     all.extend(arguments);
     operator::run(stack, &all, &[] as &[(&str, OsString)]).await
 }
