@@ -37,3 +37,4 @@ mod told_twice;
 mod transcripts;
 mod unasked;
 mod unasked_others;
+mod wizard;
