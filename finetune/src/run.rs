@@ -24,7 +24,7 @@ pub(crate) async fn run(arguments: &RunArgs) -> anyhow::Result<ExitCode> {
         return print(&toml::to_string(&config)?);
     }
     let cancelled = cancelled_by_interrupt();
-    let until = if arguments.dry_run { Stage::Preflight } else { arguments.until };
+    let until = if arguments.dry_run { Stage::Preflight } else { arguments.stop_after };
     let finished = go(arguments, config, until, Told::new(cancelled)).await?;
     if arguments.json {
         let told = serde_json::json!({

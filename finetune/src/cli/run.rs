@@ -41,7 +41,7 @@ pub(crate) struct RunArgs {
     pub(crate) quantisation: Option<Quantisation>,
     /// The last stage
     #[arg(long, value_enum, default_value = "install")]
-    pub(crate) until: Stage,
+    pub(crate) stop_after: Stage,
     /// Where models lie; `<home>/models` if not given. Not a folder that is synchronised while it is written
     #[arg(long, value_name = "FOLDER")]
     pub(crate) models_dir: Option<PathBuf>,
@@ -78,7 +78,7 @@ impl RunArgs {
             self.config.is_some(),
             self.max_steps.is_some(),
             self.quantisation.is_some(),
-            self.until != Stage::Install,
+            self.stop_after != Stage::Install,
             self.print_config,
             self.dry_run,
             self.json,
