@@ -8,6 +8,7 @@ mod measure;
 mod run;
 mod tokenise;
 mod told;
+mod wizard;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -28,6 +29,7 @@ async fn main() -> ExitCode {
     let mut stderr = std::io::stderr();
     let arguments = Arguments::parse();
     let done = match arguments.command {
+        None if wizard::is_wanted(&arguments.run) => wizard::run(arguments.run).await,
         None => run::run(&arguments.run).await,
         Some(Command::Dataset(arguments)) => make::dataset(&arguments).await,
         Some(Command::Verify(arguments)) => look::verify(&arguments),

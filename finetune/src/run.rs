@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
-use finetune::base::fetch;
+use finetune::base::{ModelConfig, Weights, fetch};
 use finetune::dataset;
 use finetune::dataset::render::Base;
 use finetune::gguf;
@@ -155,8 +155,18 @@ fn base(config: &RunConfig, folders: &Folders) -> anyhow::Result<(PathBuf, Strin
         ));
     }
     let out = folders.base(model);
-    fetch::fetch(model, &out)?;
+    // What is there needs no network.
+    if whole(&out).is_err() {
+        fetch::fetch(model, &out)?;
+    }
     Ok((out, model.clone()))
+}
+
+/// The base in a folder, if that is whole and can be trained.
+pub(crate) fn whole(folder: &Path) -> anyhow::Result<Base> {
+    let config = ModelConfig::read(folder)?;
+    Weights::open(folder)?.check(&config)?;
+    Ok(Base::load(folder)?)
 }
 
 /// The dataset that is named, else the latest for this base, else a new one; and whether it was named.

@@ -1,6 +1,6 @@
 //! What a person sees of a run that asks nothing: a line for each stage that is done, and a bar for what takes long.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -35,18 +35,21 @@ impl Told {
     }
 
     fn show(&mut self, done: usize, of: usize, message: String) {
-        if std::io::stderr().is_terminal() {
-            let bar = self.bar.get_or_insert_with(|| {
-                let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} ({eta} left)");
-                ProgressBar::new(of as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-            });
-            bar.set_length(of as u64);
-            bar.set_position(done as u64);
-            bar.set_message(message);
-        } else if done == of || self.last_line.elapsed() >= BETWEEN_LINES {
-            self.last_line = Instant::now();
-            write_line(&format!("{done} of {of} {message}"));
+        let bar = self.bar.get_or_insert_with(|| {
+            let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} ({eta} left)");
+            ProgressBar::new(of as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+        });
+        // Where stderr is no terminal, or one whose cursor cannot move.
+        if bar.is_hidden() {
+            if done == of || self.last_line.elapsed() >= BETWEEN_LINES {
+                self.last_line = Instant::now();
+                write_line(&format!("{done} of {of} {message}"));
+            }
+            return;
         }
+        bar.set_length(of as u64);
+        bar.set_position(done as u64);
+        bar.set_message(message);
     }
 
     fn train(&mut self, event: &Event<'_>) {

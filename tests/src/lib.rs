@@ -21,4 +21,5 @@ pub mod recordings;
 pub mod settings;
 pub mod stack;
 pub mod summary;
+pub mod terminal;
 pub mod wait;

@@ -134,6 +134,12 @@ impl Choice {
         chosen != Settings::default()
     }
 
+    /// Only these projects, if any is named, and only turns in which every call worked if that is asked for.
+    pub(crate) fn narrow(&mut self, projects: Vec<String>, only_successful: bool) {
+        self.project = projects;
+        self.only_successful = only_successful;
+    }
+
     /// Puts what was given in the place of what the settings say.
     pub(crate) fn apply(&self, settings: &mut Settings) {
         fn replace<T: Clone>(with: &[T], list: &mut Vec<T>) {

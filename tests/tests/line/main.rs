@@ -38,3 +38,4 @@ mod train;
 mod transcripts;
 mod unasked;
 mod unasked_others;
+mod wizard;

@@ -1,6 +1,6 @@
 //! From what agents sent to training rows: hook payloads and transcripts through the real server, and `train dataset` over the journal.
 
-mod work;
+pub(crate) mod work;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -204,7 +204,7 @@ async fn check_sameness(stack: &Stack, base: &Path, report: &Value) -> Result<()
 }
 
 /// A running stack whose home has the programs that a dataset needs.
-async fn installed() -> Result<Stack> {
+pub(crate) async fn installed() -> Result<Stack> {
     let stack = Stack::running().await?;
     stack.install(&programs::finetune().await?)?;
     Ok(stack)

@@ -25,7 +25,7 @@ pub(super) async fn start(stack: &Stack, name: &str) -> Result<Conversation> {
 }
 
 /// Some days of work: each session asks, has files read and commands run, and gets answers.
-pub(super) async fn work(stack: &Stack, sessions: usize) -> Result<()> {
+pub(crate) async fn work(stack: &Stack, sessions: usize) -> Result<()> {
     const SUBJECTS: [&str; 8] =
         ["the lexer", "the cache", "the parser", "the queue", "the router", "the index", "the logger", "the planner"];
     const VERBS: [&str; 6] = ["Explain", "Measure", "Mend", "Review", "Rename", "Test"];
