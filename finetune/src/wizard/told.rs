@@ -45,14 +45,13 @@ pub(super) fn lm_studio_folder(folder: &Path) -> String {
 
 pub(super) fn summary(answers: &Answers, around: &Around) -> String {
     let Answers { preset, config, filters } = answers;
-    let dataset = match &config.dataset.folder {
-        Some(folder) => folder.display().to_string(),
-        None => {
-            let projects =
-                if filters.projects.is_empty() { "all projects".to_owned() } else { filters.projects.join(", ") };
-            let turns = if filters.only_successful { "turns in which every call worked" } else { "all turns" };
-            format!("a new one of the journal: {projects}; {turns}")
-        }
+    let dataset = if let Some(folder) = &config.dataset.folder {
+        folder.display().to_string()
+    } else {
+        let projects =
+            if filters.projects.is_empty() { "all projects".to_owned() } else { filters.projects.join(", ") };
+        let turns = if filters.only_successful { "turns in which every call worked" } else { "all turns" };
+        format!("a new one of the journal: {projects}; {turns}")
     };
     let lm_studio = config.install.lm_studio.as_ref().or(around.usual_lm_studio.as_ref());
     let lines = [

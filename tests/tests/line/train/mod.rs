@@ -21,20 +21,86 @@ use lessons::{Labels, offered, record};
 const VOCABULARY: usize = 8192;
 
 #[tokio::test]
-async fn a_journal_becomes_an_installed_model() -> Result<()> {
-    for (family, architecture) in [(Family::Qwen3, Architecture::Qwen3), (Family::Qwen25, Architecture::Qwen2)] {
-        let Some(tokenizer) = family.folder().await? else { continue };
-        let stack = installed().await?;
-        record(&stack, "widgets", 60, Labels::Right).await?;
-        let base = tiny(&stack, &tokenizer, architecture)?;
-        let dataset = dataset(&stack, &base, "widgets").await?;
-        if let Ok(keep) = std::env::var("KEEP") {
-            let keep = format!("{keep}-{}", family.as_str());
-            let _ = std::process::Command::new("cp").arg("-a").arg(&base).arg(format!("{keep}-base")).status();
-            let _ = std::process::Command::new("cp").arg("-a").arg(&dataset).arg(format!("{keep}-v1")).status();
-        }
+async fn a_journal_becomes_an_installed_qwen3() -> Result<()> {
+    proves_better(Family::Qwen3, Architecture::Qwen3).await
+}
+
+#[tokio::test]
+async fn a_journal_becomes_an_installed_qwen2() -> Result<()> {
+    proves_better(Family::Qwen25, Architecture::Qwen2).await
+}
+
+async fn proves_better(family: Family, architecture: Architecture) -> Result<()> {
+    let Some(tokenizer) = family.folder().await? else { return Ok(()) };
+    let stack = installed().await?;
+    record(&stack, "widgets", 60, Labels::Right).await?;
+    let base = tiny(&stack, &tokenizer, architecture)?;
+    let dataset = dataset(&stack, &base, "widgets").await?;
+    let told = train(&stack, &base, &dataset, &["--json"]).await?;
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    let finished: Value = serde_json::from_str(&told.stdout).context("reading what came of it")?;
+
+    let outcome = &figures(&finished, "lora")["outcome"];
+    let loss = |which: &str| outcome[which].as_f64().unwrap_or(f64::NAN);
+    assert!(loss("last_loss") < 0.1 * loss("first_loss"), "{outcome}");
+    let metrics = &figures(&finished, "eval")["metrics"];
+    let exact = metrics.as_array().into_iter().flatten().find(|measured| measured["metric"] == "exact_match");
+    let exact = exact.context("exact matches are measured")?;
+    assert_eq!(exact["base"]["estimate"]["mean"], 0.0, "the base emits none of the calls");
+    assert!(exact["tuned"]["estimate"]["mean"].as_f64() > Some(0.9), "{exact}");
+
+    let file = PathBuf::from(finished["installed"].as_str().context("it was installed")?);
+    let lm_studio = stack.scratch().join("lm-studio");
+    assert!(file.starts_with(lm_studio.join("agent-memory")) && file.is_file(), "{}", file.display());
+    let folder = PathBuf::from(finished["folder"].as_str().context("the run's folder")?);
+    let report = std::fs::read_to_string(folder.join("report.md"))?;
+    assert!(report.contains("proved better than its base and was installed"), "{report}");
+    assert!(std::fs::read_to_string(folder.join("curve.svg"))?.contains("<polyline"));
+
+    let again = train(&stack, &base, &dataset, &[]).await?;
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    for stage in ["preflight", "lora", "merge", "gguf", "verify", "eval", "install"] {
+        assert!(again.stderr.contains(&format!("Passed over {stage}")), "{}", again.stderr);
     }
+    look_at(&stack, &file, &folder).await
+}
+
+/// What people do with a file that they have.
+async fn look_at(stack: &Stack, file: &Path, run: &Path) -> Result<()> {
+    let name = run.file_name().context("the run's name")?.to_string_lossy().into_owned();
+    let merged = stack.home().models().join("merged").join(&name);
+    let [file, merged, lm_studio] =
+        [file, &merged, &stack.scratch().join("lm-studio")].map(|path| path.display().to_string());
+    let verified = operator::json(stack, &["train", "verify", &file, "--against", &merged, "--json"]).await?;
+    assert_eq!(verified["passed"], true, "{verified}");
+    assert!(verified["logits"]["top_1"].as_f64() > Some(0.9), "{verified}");
+    let info = operator::run(stack, &["train", "info", &file], &[]).await?;
+    assert!(info.stdout.contains("qwen"), "{}", info.stdout);
+    let listed = operator::json(stack, &["train", "installed", "--json", "--lm-studio-dir", &lm_studio]).await?;
+    assert_eq!(listed[0]["name"], name.as_str());
+    let removed = operator::run(stack, &["train", "remove", &name, "--lm-studio-dir", &lm_studio], &[]).await?;
+    assert!(removed.code == Some(0) && !Path::new(&file).exists(), "{}", removed.stderr);
     Ok(())
+}
+
+#[tokio::test]
+async fn what_learnt_from_shuffled_calls_is_not_installed() -> Result<()> {
+    let Some(tokenizer) = Family::Qwen3.folder().await? else { return Ok(()) };
+    let stack = installed().await?;
+    record(&stack, "gadgets", 60, Labels::Shuffled).await?;
+    let base = tiny(&stack, &tokenizer, Architecture::Qwen3)?;
+    let dataset = dataset(&stack, &base, "gadgets").await?;
+    let told = train(&stack, &base, &dataset, &[]).await?;
+    assert_eq!(told.code, Some(1), "{}", told.stderr);
+    assert!(told.stderr.contains("did not prove better than its base"), "{}", told.stderr);
+    assert!(!stack.scratch().join("lm-studio").exists(), "nothing was installed");
+    Ok(())
+}
+
+/// The figures of a stage's record.
+fn figures<'a>(finished: &'a Value, stage: &str) -> &'a Value {
+    let records = finished["records"].as_array().into_iter().flatten();
+    records.into_iter().find(|record| record["stage"] == stage).map_or(&Value::Null, |record| &record["figures"])
 }
 
 async fn installed() -> Result<Stack> {
@@ -80,7 +146,6 @@ async fn dataset(stack: &Stack, base: &Path, project: &str) -> Result<PathBuf> {
     )
     .await?;
     let report: Value = serde_json::from_str(&made.stdout).with_context(|| made.stderr.clone())?;
-    println!("{} {}", made.stderr, report["audit"]);
     Ok(PathBuf::from(report["folder"].as_str().context("the dataset's folder")?))
 }
 
@@ -101,15 +166,17 @@ rank = 32
 alpha = 64.0
 learning_rate = 1e-2
 epochs = 100
-max_steps = 300
+max_steps = 240
 sequence_tokens = 1024
 sequences_per_step = 2
-evaluate_every = 50
-validation_samples = 30
+evaluate_every = 60
+validation_samples = 24
 checkpoint_every = 50
+[gguf]
+quantisation = 'f16'
 [eval]
 rows = 60
-answer_tokens = 96
+answer_tokens = 64
 [gate]
 min_rows = 30
 ";
