@@ -13,8 +13,8 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 use crate::wait;
 
 /// Higher than any conversation, so that nothing scrolls away.
-const ROWS: u16 = 250;
-const COLUMNS: u16 = 200;
+const ROWS: u16 = 500;
+const COLUMNS: u16 = 80;
 
 /// What stands before a question that waits for its answer, and before the choice that Enter would take.
 const ASKED: &str = "? ";

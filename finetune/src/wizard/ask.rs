@@ -57,6 +57,27 @@ struct TerminalAsker {
     theme: ColorfulTheme,
 }
 
+/// What stands before a choice, and a column that stays empty.
+const MARGIN: usize = 7;
+
+/// Choices that take one line each: lists are drawn anew over themselves, and what wraps is not covered.
+fn fitted(choices: &[String]) -> Vec<String> {
+    let width = usize::from(Term::stderr().size().1).saturating_sub(MARGIN);
+    choices.iter().map(|choice| shortened(choice, width)).collect()
+}
+
+/// Without its middle, if it is longer: beginning and end of a path say most.
+fn shortened(text: &str, width: usize) -> String {
+    let count = text.chars().count();
+    if count <= width {
+        return text.to_owned();
+    }
+    let kept = width.saturating_sub(1);
+    let head: String = text.chars().take(kept / 2).collect();
+    let tail: String = text.chars().skip(count - (kept - kept / 2)).collect();
+    format!("{head}…{tail}")
+}
+
 /// Escape gives nothing, Ctrl-C an error, and so does a terminal that is gone.
 fn answer<T>(answered: dialoguer::Result<Option<T>>) -> Asked<T> {
     answered.ok().flatten().ok_or(Left)
@@ -64,12 +85,14 @@ fn answer<T>(answered: dialoguer::Result<Option<T>>) -> Asked<T> {
 
 impl Asker for TerminalAsker {
     fn select(&mut self, question: &str, choices: &[String], likely: usize) -> Asked<usize> {
-        answer(Select::with_theme(&self.theme).with_prompt(question).items(choices).default(likely).interact_opt())
+        let choices = fitted(choices);
+        answer(Select::with_theme(&self.theme).with_prompt(question).items(&choices).default(likely).interact_opt())
     }
 
     fn select_some(&mut self, question: &str, choices: &[String]) -> Asked<Vec<usize>> {
         let question = format!("{question} (space chooses, Enter goes on)");
-        answer(MultiSelect::with_theme(&self.theme).with_prompt(question).items(choices).interact_opt())
+        let choices = fitted(choices);
+        answer(MultiSelect::with_theme(&self.theme).with_prompt(question).items(&choices).interact_opt())
     }
 
     fn input(&mut self, question: &str) -> Asked<String> {
@@ -184,6 +207,13 @@ mod tests {
         assert_eq!(asker.input("Where?"), Ok("~/models".to_owned()));
         let shown = String::from_utf8(asker.output).unwrap();
         assert!(shown.contains("What?\n  1  tea\n  2  water\n") && shown.contains("[y/N"), "{shown}");
+    }
+
+    #[test]
+    fn shortens_in_the_middle() {
+        assert_eq!(shortened("/home/me/models", 15), "/home/me/models");
+        assert_eq!(shortened("/home/me/models", 9), "/hom…dels");
+        assert_eq!(shortened("/home/me/models", 0), "…");
     }
 
     #[test]

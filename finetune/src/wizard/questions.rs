@@ -65,7 +65,7 @@ fn quantisation(asker: &mut dyn Asker) -> Asked<Quantisation> {
     const FORMS: [(Quantisation, &str); 7] = [
         (Quantisation::Q8_0, "half of f16; what a small model's tool calls still survive"),
         (Quantisation::F16, "nearly exact"),
-        (Quantisation::Bf16, "as most bases are published; slow where the processor lacks it"),
+        (Quantisation::Bf16, "as most bases are published; slow on old processors"),
         (Quantisation::F32, "exact, and twice f16"),
         (Quantisation::Q6K, "smaller than q8_0; whether it still says the same is not checked"),
         (Quantisation::Q5K, "smaller still, for large models"),
@@ -103,7 +103,7 @@ fn lm_studio(asker: &mut dyn Asker, around: &Around) -> Asked<Option<PathBuf>> {
 fn decide(asker: &mut dyn Asker, around: &Around, answers: Answers) -> Asked<Option<Decision>> {
     asker.tell(&told::summary(&answers, around));
     let choices = [
-        "Start; before the training and before installing you are asked again".to_owned(),
+        "Start; you are asked again before training and installing".to_owned(),
         format!("Write {FILE_NAME} and stop"),
         "Answer again".to_owned(),
         "Leave".to_owned(),
@@ -124,7 +124,7 @@ fn decide(asker: &mut dyn Asker, around: &Around, answers: Answers) -> Asked<Opt
 
 fn write(asker: &mut dyn Asker, around: &Around, answers: &Answers) -> Asked<Option<Decision>> {
     let path = around.here.join(FILE_NAME);
-    if path.exists() && !asker.confirm(&format!("Replace the {} that is there?", path.display()), Likely::No)? {
+    if path.exists() && !asker.confirm(&format!("Replace the {FILE_NAME} that is there?"), Likely::No)? {
         return Ok(None);
     }
     let command = told::command(answers, around);

@@ -8,6 +8,7 @@ use finetune::install;
 use finetune::stages::{Estimate, Preset};
 
 use super::around::Around;
+use super::dataset::Filters;
 use super::questions::{Answers, FILE_NAME};
 use crate::told::duration;
 
@@ -17,17 +18,14 @@ pub(super) fn size(preset: Preset) -> String {
     let tokens = config.train.sequence_tokens * config.train.sequences_per_step;
     let steps = match config.train.max_steps {
         Some(steps) => format!("{steps} steps of {tokens} tokens"),
-        None => format!("all of the data, {} times over", config.train.epochs),
+        None => format!("all of the data {} times", config.train.epochs),
     };
-    let rows = config.eval.rows;
     let meaning = match preset {
-        Preset::Tiny => {
-            "does it work, and in which direction does it go? Too few rows are judged to install what comes of it"
-        }
+        Preset::Tiny => "a trial that is never installed",
         Preset::Small => "an evening on a processor",
         Preset::Full => "for a GPU",
     };
-    format!("{}: {steps}, {rows} rows judged; {meaning}", name(preset))
+    format!("{}: {steps}; {meaning}", name(preset))
 }
 
 const fn name(preset: Preset) -> &'static str {
@@ -39,20 +37,16 @@ const fn name(preset: Preset) -> &'static str {
 }
 
 pub(super) fn lm_studio_folder(folder: &Path) -> String {
-    let missing = if folder.is_dir() { "" } else { " (not there yet; installing makes it)" };
+    let missing = if folder.is_dir() { "" } else { " (made when it is needed)" };
     format!("{}{missing}", folder.display())
 }
 
 pub(super) fn summary(answers: &Answers, around: &Around) -> String {
     let Answers { preset, config, filters } = answers;
-    let dataset = if let Some(folder) = &config.dataset.folder {
-        folder.display().to_string()
-    } else {
-        let projects =
-            if filters.projects.is_empty() { "all projects".to_owned() } else { filters.projects.join(", ") };
-        let turns = if filters.only_successful { "turns in which every call worked" } else { "all turns" };
-        format!("a new one of the journal: {projects}; {turns}")
-    };
+    let dataset = config.dataset.folder.as_ref().map_or_else(
+        || format!("a new one of the journal: {}", described(filters)),
+        |folder| folder.display().to_string(),
+    );
     let lm_studio = config.install.lm_studio.as_ref().or(around.usual_lm_studio.as_ref());
     let lines = [
         ("base", config.base.model.clone()),
@@ -63,6 +57,12 @@ pub(super) fn summary(answers: &Answers, around: &Around) -> String {
         ("models", around.folders.root().display().to_string()),
     ];
     lines.iter().map(|(what, said)| format!("  {what:<10} {said}")).collect::<Vec<_>>().join("\n")
+}
+
+fn described(filters: &Filters) -> String {
+    let projects = if filters.projects.is_empty() { "all projects".to_owned() } else { filters.projects.join(", ") };
+    let turns = if filters.only_successful { "turns in which every call worked" } else { "all turns" };
+    format!("{projects}; {turns}")
 }
 
 /// What runs the same without a question. The preset has to be said again: what a file leaves out is taken from there.
