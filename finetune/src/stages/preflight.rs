@@ -166,3 +166,34 @@ fn available_memory() -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimate(memory_bytes: u64, disk_bytes: u64) -> Estimate {
+        Estimate {
+            train_samples: 1,
+            validation_samples: 1,
+            left_out: 0,
+            steps: 1,
+            tokens: 1,
+            tokens_per_second: 1.0,
+            seconds: 1.0,
+            memory_bytes,
+            disk_bytes,
+        }
+    }
+
+    #[test]
+    fn refuses_what_no_disk_and_no_memory_can_hold() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(estimate(0, 0).check_room(folder.path()).is_ok());
+        let error = estimate(0, u64::MAX).check_room(folder.path()).unwrap_err();
+        assert!(error.to_string().contains("are free at"), "{error}");
+        if available_memory().is_some() {
+            let error = estimate(u64::MAX, 0).check_room(folder.path()).unwrap_err();
+            assert!(error.to_string().contains("of memory"), "{error}");
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! From a journal to an installed model: `train` with tiny bases of random numbers, and what it does when something is wrong.
 
+mod broken;
 mod lessons;
 
 use std::ffi::OsString;
