@@ -1,8 +1,8 @@
 //! Whether a tuned model is better than its base: both answer the turns of a dataset's sealed test split, side by side, and each answer
 //! is held against the recorded one.
 //!
-//! A row becomes turns ([`replay`]), an answer is read ([`parse()`]) and judged ([`score`]), the judgements become rates with intervals
-//! ([`bootstrap`], [`measure`]), and the rates a verdict ([`gate`]). The engine that answers is not part of it: whoever can generate
+//! A row becomes turns (`replay`), an answer is read (`parse`) and judged (`score`), the judgements become rates with intervals
+//! (`bootstrap`, `measure`), and the rates a verdict (`gate`). The engine that answers is not part of it: whoever can generate
 //! implements [`Generate`]. What each number means, and what none of them measures, is in docs/finetune/eval.md.
 
 pub mod ab;

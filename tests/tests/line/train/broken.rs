@@ -33,7 +33,7 @@ quantisation = 'f16'
 rows = 2
 answer_tokens = 8
 ";
-const STAGE_DEADLINE: Duration = Duration::from_secs(180);
+const STAGE_DEADLINE: Duration = Duration::from_mins(3);
 
 struct Site {
     stack: Stack,

@@ -130,7 +130,7 @@ fn tiny(stack: &Stack, tokenizer: &Path, architecture: Architecture) -> Result<P
         tied: true,
         context_length: 4096,
     };
-    let config = if architecture == Architecture::Qwen2 { ModelConfig { head_width: 16, ..config } } else { config };
+    let config = if architecture == Architecture::Qwen2 { ModelConfig { heads: 2, ..config } } else { config };
     random(&folder, &config, Some(&cut), (DType::F32, Spread::SMALL, 7))?;
     Ok(folder)
 }
@@ -167,10 +167,10 @@ rank = 32
 alpha = 64.0
 learning_rate = 1e-2
 epochs = 100
-max_steps = 240
+max_steps = 360
 sequence_tokens = 1024
 sequences_per_step = 2
-evaluate_every = 60
+evaluate_every = 90
 validation_samples = 24
 checkpoint_every = 50
 [gguf]
