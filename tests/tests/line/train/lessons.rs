@@ -63,7 +63,7 @@ pub(super) async fn record(stack: &Stack, project: &str, sessions: usize, labels
 
 /// Said often: two layers of random numbers look at everything alike, and hear what is said once only after long training.
 fn emphatic(word: &str) -> String {
-    [word; 24].join(" ")
+    [word; 32].join(" ")
 }
 
 fn call((asked, subject): (usize, &str)) -> Call {

@@ -124,13 +124,12 @@ fn tiny(stack: &Stack, tokenizer: &Path, architecture: Architecture) -> Result<P
         heads: 4,
         key_value_heads: 2,
         head_width: 32,
-        states_head_width: architecture == Architecture::Qwen3,
+        states_head_width: true,
         rope_theta: 1e6,
         norm_epsilon: 1e-6,
         tied: true,
         context_length: 4096,
     };
-    let config = if architecture == Architecture::Qwen2 { ModelConfig { heads: 2, ..config } } else { config };
     random(&folder, &config, Some(&cut), (DType::F32, Spread::SMALL, 7))?;
     Ok(folder)
 }
@@ -167,16 +166,16 @@ rank = 32
 alpha = 64.0
 learning_rate = 1e-2
 epochs = 100
-max_steps = 360
+max_steps = 400
 sequence_tokens = 1024
 sequences_per_step = 2
-evaluate_every = 90
+evaluate_every = 100
 validation_samples = 24
 checkpoint_every = 50
 [gguf]
 quantisation = 'f16'
 [eval]
-rows = 60
+rows = 40
 answer_tokens = 64
 [gate]
 min_rows = 30
