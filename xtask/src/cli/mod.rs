@@ -94,7 +94,7 @@ pub enum Command {
     /// Run all tests, with a database for them
     Test(TestArgs),
     /// Run what continuous integration runs: format, lints, docs, licences, queries, tests
-    Ci,
+    Ci(CiArgs),
     /// Refresh the checked queries in .sqlx
     Prepare(PrepareArgs),
     /// Measure
@@ -152,6 +152,13 @@ pub struct DownArgs {
     /// Do not ask
     #[arg(long, requires = "purge")]
     pub yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CiArgs {
+    /// Also give the GGUF files that are written here to llama.cpp and mistralrs; compiling mistralrs takes ten minutes
+    #[arg(long)]
+    pub engines: bool,
 }
 
 #[derive(Debug, Args)]

@@ -5,17 +5,21 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use xshell::{Shell, cmd};
 
-use crate::cli::PrepareArgs;
+use crate::cli::{CiArgs, PrepareArgs};
 use crate::output::{HintExt, Printer, human_duration};
 use crate::repository::Repository;
 
-pub(super) async fn run(printer: &Printer) -> Result<()> {
+pub(super) async fn run(arguments: &CiArgs, printer: &Printer) -> Result<()> {
     let started = Instant::now();
     in_background(printer, check_without_database).await?;
     printer.note("Checking that .sqlx is fresh");
     super::prepare::run(&PrepareArgs { check: true }, printer).await?;
     super::test::run(&[], printer).await?;
-    in_background(printer, test_with_engines).await?;
+    if arguments.engines {
+        in_background(printer, test_with_engines).await?;
+    } else {
+        printer.note("Engines (llama.cpp, mistralrs): not tested; --engines does, and compiles mistralrs first");
+    }
     printer.note(format_args!("All checks passed in {}", human_duration(started.elapsed())));
     Ok(())
 }
