@@ -16,7 +16,8 @@ pub struct TrainSettings {
     /// Gradients longer than this are shortened to it.
     pub clip: f64,
     pub epochs: usize,
-    /// Ends the run before its epochs are over.
+    /// Ends the run before its epochs are over; in a file, 0 is no limit.
+    #[serde(with = "limit")]
     pub max_steps: Option<usize>,
     /// Samples are laid end to end up to this length; a longer one is left out.
     pub sequence_tokens: usize,
@@ -56,6 +57,20 @@ impl Default for TrainSettings {
             recompute: Recompute::default(),
             seed: 20_251,
         }
+    }
+}
+
+/// TOML has no word for nothing: what is left out of a file would be what the preset says.
+mod limit {
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    #[expect(clippy::ref_option, reason = "serde hands over the field")]
+    pub(super) fn serialize<S: Serializer>(limit: &Option<usize>, serializer: S) -> Result<S::Ok, S::Error> {
+        limit.unwrap_or(0).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
+        usize::deserialize(deserializer).map(|limit| (limit > 0).then_some(limit))
     }
 }
 
