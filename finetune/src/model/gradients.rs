@@ -16,7 +16,7 @@ use super::sequence::Sequence;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Recompute {
-    /// Everything but the products with the frozen weights. A third faster than `all`; for each token and layer it keeps as many
+    /// Everything but the products with the frozen weights. For each token and layer it keeps as many
     /// numbers as queries, keys, values, gate, up and twice the hidden state are.
     #[default]
     Light,
