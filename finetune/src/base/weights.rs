@@ -96,10 +96,6 @@ impl Weights {
         self.tensors.values().map(|place| place.bytes as u64).sum()
     }
 
-    pub fn contains(&self, name: &str) -> bool {
-        self.tensors.contains_key(name)
-    }
-
     /// The precision that a tensor is stored in.
     pub fn dtype(&self, name: &str) -> Result<DType, ModelError> {
         match self.place(name)?.dtype {

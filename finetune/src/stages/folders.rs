@@ -36,8 +36,4 @@ impl Folders {
     pub fn run(&self, run: &str) -> PathBuf {
         self.root.join("runs").join(run)
     }
-
-    pub fn runs(&self) -> PathBuf {
-        self.root.join("runs")
-    }
 }

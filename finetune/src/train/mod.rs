@@ -14,6 +14,6 @@ mod tests;
 pub use checkpoint::Best;
 pub use examples::{Example, ExamplesError, read as read_examples};
 pub use log::{Record, read as read_log};
-pub use plan::{Plan, tokens_of};
+pub use plan::Plan;
 pub use run::{Event, Job, Outcome, TrainError, train};
 pub use settings::{SettingsError, TrainSettings};

@@ -55,11 +55,6 @@ impl Plan {
     }
 }
 
-/// How many tokens some samples are.
-pub fn tokens_of(examples: &[Example]) -> usize {
-    examples.iter().map(|example| example.ids.len()).sum()
-}
-
 /// Lays samples end to end in their order; none is cut.
 pub(super) fn pack(order: &[usize], examples: &[Example], most: usize) -> Vec<Vec<usize>> {
     let mut packed: Vec<Vec<usize>> = Vec::new();
