@@ -29,16 +29,12 @@ pub enum Recompute {
 pub struct Gradients(BTreeMap<String, Tensor>);
 
 impl Gradients {
-    fn add(&mut self, trained: &[(String, Var)], found: &GradStore) -> Result<()> {
-        for (name, variable) in trained {
-            if let Some(gradient) = found.get(variable.as_tensor()) {
-                let sum = match self.0.get(name) {
-                    Some(sum) => (sum + gradient)?,
-                    None => gradient.clone(),
-                };
-                self.0.insert(name.clone(), sum.detach());
-            }
-        }
+    pub(super) fn add(&mut self, name: String, gradient: Tensor) -> Result<()> {
+        let sum = match self.0.get(&name) {
+            Some(sum) => (sum + gradient)?.detach(),
+            None => gradient,
+        };
+        self.0.insert(name, sum);
         Ok(())
     }
 
@@ -75,6 +71,9 @@ impl Model {
         if learnt == 0 {
             return Ok(0.0);
         }
+        if self.device.is_cpu() {
+            return self.loss_by_hand(sequence, learnt as f64);
+        }
         let around = self.around(sequence)?;
         let mut state = self.embed(sequence.ids())?;
         for layer in &self.layers {
@@ -94,6 +93,21 @@ impl Model {
         if sequence.learnt() == 0 {
             return Ok(0.0);
         }
+        if self.device.is_cpu() {
+            self.accumulate_by_hand(sequence, denominator, recompute, sums)
+        } else {
+            self.accumulate_in_graph(sequence, denominator, recompute, sums)
+        }
+    }
+
+    /// The same from operations on tensors, on any device.
+    pub(super) fn accumulate_in_graph(
+        &self,
+        sequence: &Sequence,
+        denominator: f64,
+        recompute: Recompute,
+        sums: &mut Gradients,
+    ) -> Result<f64> {
         let around = self.around(sequence)?;
         let mut state = self.embed(sequence.ids())?;
         let mut kept: Vec<(Tensor, Products)> = Vec::with_capacity(self.layers.len());
@@ -114,7 +128,11 @@ impl Model {
             let output = layer.forward(input.as_tensor(), &around, Memo::Use(&products))?;
             // The derivative of this sum by the output is the gradient that came from above.
             let found = (output * &gradient)?.sum_all()?.backward()?;
-            sums.add(trained, &found)?;
+            for (name, variable) in trained {
+                if let Some(gradient) = found.get(variable.as_tensor()) {
+                    sums.add(name.clone(), gradient.detach())?;
+                }
+            }
             gradient = gradient_by(&found, &input)?;
         }
         Ok(f64::from(value))

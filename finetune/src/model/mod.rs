@@ -5,6 +5,7 @@
 //! derivative written out. A plain forward pass from operations that candle differentiates itself stands in the tests beside it.
 
 mod attach;
+mod cpu;
 mod frozen;
 mod generate;
 mod gradients;

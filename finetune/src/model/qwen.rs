@@ -4,6 +4,7 @@ use candle_core::{DType, Device, Result, Tensor, Var};
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 
+use super::cpu::Buffers;
 use super::frozen::{Frozen, Storage};
 use super::layer::{Heads, Layer, Surroundings};
 use super::linear::{Adapter, AdapterShape, LinearMap};
@@ -21,6 +22,7 @@ pub struct Model {
     head: Option<Frozen>,
     pub(super) norm: Tensor,
     pub(super) layers: Vec<Layer>,
+    pub(super) buffers: Buffers,
 }
 
 impl Model {
@@ -53,7 +55,7 @@ impl Model {
         let norm = vector(source, "model.norm.weight".to_owned())?;
         let layers =
             (0..config.layers).map(|number| layer(&config, number, source)).collect::<std::result::Result<_, E>>()?;
-        Ok(Self { config, device: device.clone(), embedding, head, norm, layers })
+        Ok(Self { config, device: device.clone(), embedding, head, norm, layers, buffers: Buffers::default() })
     }
 
     pub(super) fn head(&self) -> &Frozen {
@@ -93,13 +95,17 @@ impl Model {
         for (number, layer) in self.layers.iter().enumerate() {
             for linear in Linear::ALL {
                 if let Some(adapter) = &layer.maps[linear as usize].adapter {
-                    let path = format!("base_model.model.model.layers.{number}.{}", linear.path());
-                    all.push((format!("{path}.lora_A.weight"), adapter.a.clone()));
-                    all.push((format!("{path}.lora_B.weight"), adapter.b.clone()));
+                    let [a, b] = Self::adapter_names(number, linear);
+                    all.push((a, adapter.a.clone()));
+                    all.push((b, adapter.b.clone()));
                 }
             }
         }
         all
+    }
+
+    pub(super) fn adapter_names(layer: usize, linear: Linear) -> [String; 2] {
+        ["A", "B"].map(|half| format!("base_model.model.model.layers.{layer}.{}.lora_{half}.weight", linear.path()))
     }
 
     /// The logits (tokens, vocabulary) after each token, in f32.
