@@ -1,6 +1,6 @@
-"""The reference of `cargo xtask bench train`: the same steps with PyTorch, transformers and PEFT, in f32 with gradient checkpointing.
+"""The reference of `cargo xtask bench train`: the same steps with PyTorch, transformers and PEFT, with gradient checkpointing.
 
-Usage: pytorch.py BASE TOKENS STEPS THREADS. Prints one line of JSON.
+Usage: pytorch.py BASE TOKENS STEPS THREADS PRECISION, which is float32 or bfloat16. Prints one line of JSON.
 """
 
 import json
@@ -13,9 +13,10 @@ import torch
 import transformers
 
 base, tokens, steps, threads = sys.argv[1], *map(int, sys.argv[2:5])
+precision = getattr(torch, sys.argv[5])
 torch.set_num_threads(threads)
 torch.manual_seed(0)
-model = transformers.AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32, attn_implementation="sdpa", use_cache=False)
+model = transformers.AutoModelForCausalLM.from_pretrained(base, dtype=precision, attn_implementation="sdpa", use_cache=False)
 model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
 model.enable_input_require_grads()
 modules = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]

@@ -194,8 +194,7 @@ impl<'a> Attention<'a> {
         for (rows, seen) in self.strips() {
             self.weights((query, key), (&rows, &seen), &mut weights);
             let value = value.subrows(seen.start, seen.len());
-            let (query, gradient) =
-                (query.subrows(rows.start, rows.len()), gradient.subrows(rows.start, rows.len()));
+            let (query, gradient) = (query.subrows(rows.start, rows.len()), gradient.subrows(rows.start, rows.len()));
             let result = to.result.as_mut().subrows_mut(rows.start, rows.len());
             matmul(result, Accum::Replace, matrix(&weights, seen.len()), value, 1.0, Par::Seq);
             scores.resize(weights.len(), 0.0);

@@ -152,7 +152,9 @@ impl Layer {
         let Heads { queries, keys, .. } = self.shape;
         match (&self.query_norm, &self.key_norm) {
             (Some(query_norm), Some(key_norm)) => numbers(query_norm, |query_norm| {
-                numbers(key_norm, |key_norm| then(self.placing(places, Some(query_norm), queries), self.placing(places, Some(key_norm), keys)))
+                numbers(key_norm, |key_norm| {
+                    then(self.placing(places, Some(query_norm), queries), self.placing(places, Some(key_norm), keys))
+                })
             })?,
             _ => Ok(then(self.placing(places, None, queries), self.placing(places, None, keys))),
         }

@@ -19,8 +19,8 @@ mod weight;
 use candle_core::{Device, Result, Tensor, bail};
 
 use self::attention::Places;
-pub(super) use self::buffers::Buffers;
 use self::buffers::Buffer;
+pub(super) use self::buffers::Buffers;
 use self::layer::{Kept, LayerGradients};
 use self::linear::numbers;
 use self::loss::cross_entropy;
