@@ -135,15 +135,15 @@ fn memory(config: &ModelConfig, weights: u64, settings: &TrainSettings) -> u64 {
     let maps =
         2 * config.hidden + (config.heads + 2 * config.key_value_heads) * config.head_width + 2 * config.intermediate;
     let kept = match settings.recompute {
-        Recompute::Light => config.layers * tokens * (maps + config.hidden),
+        Recompute::Light => config.layers * tokens * maps,
         Recompute::All => config.layers * tokens * config.hidden,
     };
-    let scores = config.heads * tokens * tokens * 5;
-    let layer = tokens * (maps + 4 * config.intermediate) * 2;
-    let logits = 256 * config.vocabulary * 2;
+    let layer = tokens * (2 * maps + config.intermediate);
+    // So many positions at a time.
+    let logits = 128 * config.vocabulary;
+    // With their gradients and both moments.
     let adapters = config.layers * settings.rank * (maps + 3 * config.hidden) * 4;
-    let widest = config.hidden * config.intermediate * 3;
-    stored + ((kept + (scores + layer).max(logits) + adapters + widest) * F32) as u64
+    stored + ((kept + layer + logits + adapters) * F32) as u64
 }
 
 /// More than adapters and their moments take on a disk.
