@@ -151,6 +151,10 @@ impl Home {
     pub fn postgres(&self) -> PathBuf {
         self.root.join("postgres")
     }
+    /// Where backups go unless the settings name another folder.
+    pub fn backups(&self) -> PathBuf {
+        self.root.join("backups")
+    }
     pub fn downloads(&self) -> PathBuf {
         self.root.join("downloads")
     }

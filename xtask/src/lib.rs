@@ -1,8 +1,9 @@
 //! The operator's program as a library: `main.rs` runs it, and `tests` takes the embedded Postgres from it.
 //!
 //! `cli` names every command, `commands` holds one file a command, `install` builds, downloads and lays out,
-//! `runtime` starts and stops, `output` talks to the operator.
+//! `runtime` starts and stops, `backup` keeps what is remembered elsewhere too, `output` talks to the operator.
 
+pub mod backup;
 mod bench;
 pub mod cli;
 pub mod commands;

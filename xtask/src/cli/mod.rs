@@ -3,6 +3,7 @@
 
 mod agents;
 mod backfill;
+mod backup;
 mod bench;
 mod lessons;
 mod projects;
@@ -13,6 +14,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use agents::{Agent, AgentArgs};
 pub use backfill::{BackfillAgent, BackfillArgs};
+pub use backup::{BackupArgs, BackupCommand, KeyArgs, MakeBackupArgs, PruneArgs, RestoreArgs, VerifyArgs};
 pub use bench::{
     BackfillWork, BackfillWorkerArgs, BenchBackfillArgs, BenchChaosArgs, BenchCommand, BenchDatasetArgs, BenchGateArgs,
     BenchHookArgs, BenchIngestArgs, BenchLocomoArgs, BenchRecallArgs, BenchRedactArgs, BenchTrainArgs,
@@ -83,6 +85,10 @@ pub enum Command {
     Unregister(AgentArgs),
     /// Read what agents recorded by themselves: the time before the hooks, and what hooks do not say
     Backfill(BackfillArgs),
+    /// Make a backup, or look after those that there are
+    Backup(BackupArgs),
+    /// Put a backup in the database's place, which is kept
+    Restore(RestoreArgs),
     /// Build the container images
     Images,
     /// Which repository is which project, and what is not recorded

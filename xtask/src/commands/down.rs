@@ -40,6 +40,9 @@ pub(super) async fn run(arguments: DownArgs, home: &Home, printer: &Printer) -> 
         drop(alone);
         layout::remove_lock(home)?;
         step.done(format!("Removed the data and `{}`", home.root().display()));
+        if home.backups().is_dir() {
+            printer.note(format_args!("Backups stay in `{}`", home.backups().display()));
+        }
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! and the other modules.
 
 mod backfill;
+mod backup;
 mod bench;
 mod ci;
 mod doctor;
@@ -17,6 +18,7 @@ mod queue;
 mod re_embed;
 mod register;
 mod reindex;
+mod restore;
 mod start;
 mod status;
 mod test;
@@ -50,6 +52,8 @@ pub async fn run(command: Command, printer: &Printer) -> Result<()> {
         Command::Register(arguments) => register::register(&arguments, &home, printer),
         Command::Unregister(arguments) => register::unregister(&arguments, &home, printer),
         Command::Backfill(arguments) => backfill::run(&arguments, &home, printer).await,
+        Command::Backup(arguments) => backup::run(arguments, &home, printer).await,
+        Command::Restore(arguments) => restore::run(arguments, &home, printer).await,
         Command::Images => images::run(printer).await,
         Command::Project(command) => project::run(command, &home, printer).await,
         Command::Lessons(command) => lessons::run(command, &home, printer).await,

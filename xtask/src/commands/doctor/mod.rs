@@ -1,6 +1,7 @@
 //! `doctor`: looks at every part of an installation and names, for each that is not as it should be, the command that
 //! mends it. Fails if any part is broken.
 
+mod backups;
 mod capture;
 mod checks;
 mod jobs;
