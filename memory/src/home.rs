@@ -120,6 +120,10 @@ impl Home {
     pub fn installation_file(&self) -> PathBuf {
         self.root.join("installation.json")
     }
+    /// Who makes the daily backup.
+    pub fn schedule_file(&self) -> PathBuf {
+        self.root.join("schedule.json")
+    }
     pub fn address_file(&self) -> PathBuf {
         self.root.join("address")
     }

@@ -15,3 +15,4 @@ pub mod output;
 mod register;
 pub mod repository;
 pub mod runtime;
+pub mod schedule;

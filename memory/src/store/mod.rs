@@ -4,6 +4,7 @@
 //! events, `observations` for notes, `documents` for the search index.
 
 mod backfill;
+mod backups;
 #[cfg(feature = "bench")]
 pub mod bench;
 #[cfg(feature = "import")]
@@ -41,6 +42,7 @@ mod tool_calls;
 mod training;
 
 pub use backfill::{BackfillRun, RolledBack, RunEnd, finish_run, roll_back, runs as backfill_runs, start_run};
+pub use backups::{BackupNews, backup_news, note_backup, note_schedule};
 #[cfg(feature = "import")]
 pub use claude_mem::{ClaudeMem, ClaudeMemError};
 pub use connect::{

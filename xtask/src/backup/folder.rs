@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use chrono::{DateTime, TimeDelta, Utc};
 use memory::home::Home;
 use memory::settings;
 use serde::Serialize;
@@ -100,6 +101,15 @@ impl Folder {
             .find(|path| path.is_file())
             .with_context(|| format!("there is no backup `{wanted}`, here or in `{}`", self.path.display()))
             .hint("`cargo xtask backup list` shows the names")
+    }
+
+    /// Whether a day has passed since the last scheduled one that can be restored; an hour less, or each would come later than the last.
+    pub fn is_due(&self, now: DateTime<Utc>) -> Result<bool> {
+        const REST: TimeDelta = TimeDelta::hours(23);
+        let scheduled = |backup: &Backup| backup.name.origin == Origin::Scheduled && backup.manifest.is_some();
+        let last = self.list()?.into_iter().find(scheduled);
+        // A clock that was wrong once must not end all backups.
+        Ok(last.is_none_or(|last| last.name.made_at > now || now - last.name.made_at >= REST))
     }
 
     /// Those that the rotation has no place for.

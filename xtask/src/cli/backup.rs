@@ -27,6 +27,10 @@ pub struct MakeBackupArgs {
     #[arg(long)]
     pub scheduled: bool,
 
+    /// Make none if a scheduled one was made within the last day
+    #[arg(long, requires = "scheduled", hide = true)]
+    pub if_due: bool,
+
     /// Print JSON
     #[arg(long)]
     pub json: bool,

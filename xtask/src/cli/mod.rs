@@ -7,6 +7,7 @@ mod backup;
 mod bench;
 mod lessons;
 mod projects;
+mod schedule;
 
 use std::path::PathBuf;
 
@@ -23,6 +24,7 @@ pub use lessons::{
     AcceptLessonArgs, AddLessonArgs, EditLessonArgs, LessonsCommand, ListLessonsArgs, MineArgs, RetireLessonArgs,
     ShowLessonArgs, StatsArgs, TestLessonArgs, TriggerArgs,
 };
+pub use schedule::{InstallScheduleArgs, ScheduleCommand};
 pub use projects::{AliasArgs, ExcludeArgs, MergeArgs, ProjectCommand, SplitArgs, UndoArgs};
 
 use crate::output::Verbosity;
@@ -89,6 +91,9 @@ pub enum Command {
     Backup(BackupArgs),
     /// Put a backup in the database's place, which is kept
     Restore(RestoreArgs),
+    /// Who makes the daily backup
+    #[command(subcommand)]
+    Schedule(ScheduleCommand),
     /// Build the container images
     Images,
     /// Which repository is which project, and what is not recorded
@@ -128,6 +133,10 @@ pub struct UpArgs {
     /// Do not register anything with the agents
     #[arg(long)]
     pub no_register: bool,
+
+    /// Do not have a backup made each day
+    #[arg(long)]
+    pub no_schedule: bool,
 
     /// Use the embedding model in this folder (model.onnx and its tokenizer files)
     #[arg(long, value_name = "DIR")]

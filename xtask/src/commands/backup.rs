@@ -6,6 +6,7 @@ use anyhow::{Context, Result, anyhow};
 use chrono::Utc;
 use memory::home::Home;
 use memory::settings::{self, Settings};
+use memory::store;
 use serde_json::json;
 
 use crate::backup::{self, Backup, Folder, Kept, LastRun, Made, Origin, Rotation, Target, Wanted};
@@ -32,6 +33,10 @@ pub(super) fn read_settings(home: &Home) -> Result<settings::Backup> {
 
 async fn make(arguments: MakeBackupArgs, settings: &settings::Backup, home: &Home, printer: &Printer) -> Result<()> {
     let began = Utc::now();
+    if arguments.if_due && !Folder::of(home, settings)?.is_due(began)? {
+        printer.detail("A scheduled backup was made within the last day");
+        return Ok(());
+    }
     let step = printer.step("Backing up");
     let origin = if arguments.scheduled { Origin::Scheduled } else { Origin::Manual };
     let made = async {
@@ -41,6 +46,7 @@ async fn make(arguments: MakeBackupArgs, settings: &settings::Backup, home: &Hom
     .await;
     if home.installation_file().exists() {
         LastRun::keep(home, began, &made)?;
+        note(home, &made, printer).await;
     }
     let made = made?;
     step.done(told(&made));
@@ -54,6 +60,19 @@ async fn make(arguments: MakeBackupArgs, settings: &settings::Backup, home: &Hom
         printer.data(made.path.display());
     }
     Ok(())
+}
+
+/// Also in the journal, where the server finds it: in a container it sees no other place of the home.
+async fn note(home: &Home, made: &Result<Made>, printer: &Printer) {
+    let noted = async {
+        let db = crate::journal::open(home).await?;
+        let noted = store::note_backup(&db, made.is_ok()).await;
+        db.close().await;
+        anyhow::Ok(noted?)
+    };
+    if let Err(error) = noted.await {
+        printer.detail(format_args!("The journal does not know of it: {}", headline(&error)));
+    }
 }
 
 fn told(made: &Made) -> String {

@@ -19,6 +19,7 @@ mod re_embed;
 mod register;
 mod reindex;
 mod restore;
+mod schedule;
 mod start;
 mod status;
 mod test;
@@ -54,6 +55,7 @@ pub async fn run(command: Command, printer: &Printer) -> Result<()> {
         Command::Backfill(arguments) => backfill::run(&arguments, &home, printer).await,
         Command::Backup(arguments) => backup::run(arguments, &home, printer).await,
         Command::Restore(arguments) => restore::run(arguments, &home, printer).await,
+        Command::Schedule(command) => schedule::run(command, &home, printer).await,
         Command::Images => images::run(printer).await,
         Command::Project(command) => project::run(command, &home, printer).await,
         Command::Lessons(command) => lessons::run(command, &home, printer).await,

@@ -16,6 +16,7 @@ use crate::health::{self, Health};
 use crate::journal::{self, Unasked};
 use crate::output::{Printer, headline, human_bytes, human_duration};
 use crate::runtime::{self, Installation, ServiceState};
+use crate::schedule::Record;
 
 pub(super) async fn run(arguments: &JsonArgs, home: &Home, printer: &Printer) -> Result<()> {
     let status = Status::gather(home).await?;
@@ -47,6 +48,8 @@ struct Status {
     vectors: Vec<ModelShare>,
     /// `null` where the settings or the folder cannot be read; `doctor` says why.
     backup: Option<Summary>,
+    /// Who makes one each day; `null` where nobody was ever asked to.
+    schedule: Option<Record>,
 }
 
 impl Status {
@@ -65,6 +68,7 @@ impl Status {
             backup: Settings::read(&settings::folder(home))
                 .ok()
                 .and_then(|settings| Summary::of(home, &settings.backup).ok()),
+            schedule: Record::read(home).ok().flatten(),
         };
         let Some(installation) = &status.installation else { return Ok(status) };
         let (services, server, journal) = tokio::join!(
@@ -122,7 +126,9 @@ impl Status {
             row(&mut text, "unasked", &told(unasked));
         }
         if let Some(backup) = &self.backup {
-            row(&mut text, "backup", &backed_up(backup, now));
+            let who = self.schedule.as_ref().and_then(|record| record.scheduler);
+            let daily = who.map(|scheduler| format!("; {scheduler} has one made each day")).unwrap_or_default();
+            row(&mut text, "backup", &format!("{}{daily}", backed_up(backup, now)));
         }
         text
     }
@@ -281,6 +287,7 @@ mod tests {
                 newest_bytes: 3_000_000,
                 last_run: None,
             }),
+            schedule: None,
         }
     }
 

@@ -99,6 +99,7 @@ pub fn lock_file(home: &Home) -> PathBuf {
 pub fn remove(home: &Home) -> Result<()> {
     let ours = [
         home.start_command_file(),
+        home.schedule_file(),
         home.root().join("start-attempt"),
         home.bin(),
         home.config(),

@@ -6,6 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::{Finding, ago};
 use crate::backup::Summary;
 use crate::output::{headline, human_bytes};
+use crate::schedule::State;
 
 /// Older than this is one to think of.
 const OLD: TimeDelta = TimeDelta::days(7);
@@ -35,6 +36,23 @@ pub(super) fn backups(summary: &Result<Summary>, now: DateTime<Utc>) -> Finding 
     let message =
         format!("the last one is from {age}; {} in `{place}` ({})", summary.count, human_bytes(summary.bytes));
     if now - time > OLD { Finding::warn(part, message, BACKUP).coded("backup.old") } else { Finding::ok(part, message) }
+}
+
+/// Whether the daily backup is where it was put. One that a person took away is no fault.
+pub(super) fn schedule(state: &Result<State>) -> Finding {
+    const INSTALL: &str = "cargo xtask schedule install";
+    let part = "schedule";
+    match state {
+        Err(error) => Finding::fail(part, headline(error), INSTALL).coded("schedule.unreadable"),
+        Ok(State { trouble: Some(trouble), .. }) => {
+            Finding::fail(part, trouble.clone(), INSTALL).coded("schedule.gone").why("no backup is made by itself")
+        }
+        Ok(State { scheduler: Some(scheduler), .. }) => {
+            Finding::ok(part, format!("{scheduler} has a backup made each day"))
+        }
+        Ok(State { since: Some(_), .. }) => Finding::ok(part, "no backup is made by itself, as you wished"),
+        Ok(_) => Finding::warn(part, "no backup is made by itself", INSTALL).coded("schedule.none"),
+    }
 }
 
 #[cfg(test)]

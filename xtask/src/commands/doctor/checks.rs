@@ -26,6 +26,7 @@ use crate::journal;
 use crate::output::headline;
 use crate::register::Surroundings;
 use crate::runtime::{self, Installation, RuntimeKind, ServiceStatus};
+use crate::schedule::State;
 
 const UP: &str = "cargo xtask up";
 
@@ -60,6 +61,7 @@ pub(super) async fn all(home: &Home) -> Vec<Finding> {
     findings.extend(spool::spool(&home.spool(), health.as_ref(), SystemTime::now()));
     let settings = settings.unwrap_or_default();
     findings.push(backups::backups(&Summary::of(home, &settings.backup), Utc::now()));
+    findings.push(backups::schedule(&State::of(home).await));
     let database_bytes = facts.as_ref().ok().map(|facts| facts.database_bytes);
     findings.extend(room::disk(home.root(), database_bytes, &settings, health.as_ref()));
     if let Ok(facts) = &facts {

@@ -83,7 +83,7 @@ impl Finding {
 }
 
 /// How long ago, roughly.
-fn ago(time: DateTime<Utc>, now: DateTime<Utc>) -> String {
+pub(super) fn ago(time: DateTime<Utc>, now: DateTime<Utc>) -> String {
     let elapsed = (now - time).to_std().unwrap_or_default();
     match elapsed.as_secs() {
         0..60 => format!("{} ago", human_duration(elapsed)),
