@@ -5,6 +5,7 @@ mod agents;
 mod backfill;
 mod backup;
 mod bench;
+mod leaving;
 mod lessons;
 mod projects;
 
@@ -19,6 +20,7 @@ pub use bench::{
     BackfillWork, BackfillWorkerArgs, BenchBackfillArgs, BenchChaosArgs, BenchCommand, BenchDatasetArgs, BenchGateArgs,
     BenchHookArgs, BenchIngestArgs, BenchLocomoArgs, BenchRecallArgs, BenchRedactArgs, BenchTrainArgs,
 };
+pub use leaving::{ExportArgs, ImportArgs};
 pub use lessons::{
     AcceptLessonArgs, AddLessonArgs, EditLessonArgs, LessonsCommand, ListLessonsArgs, MineArgs, RetireLessonArgs,
     ShowLessonArgs, StatsArgs, TestLessonArgs, TriggerArgs,
@@ -89,6 +91,10 @@ pub enum Command {
     Backup(BackupArgs),
     /// Put a backup in the database's place, which is kept
     Restore(RestoreArgs),
+    /// Write everything that is remembered as lines of JSON
+    Export(ExportArgs),
+    /// Read an export into the empty database of this installation
+    Import(ImportArgs),
     /// Build the container images
     Images,
     /// Which repository is which project, and what is not recorded
