@@ -18,6 +18,7 @@ mod forget;
 mod imports;
 mod injections;
 mod journal;
+pub mod leaving;
 mod lesson_events;
 mod lesson_mining;
 mod lessons;

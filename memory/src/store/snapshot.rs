@@ -85,7 +85,16 @@ pub async fn table_sums(db: &Db) -> Result<Vec<TableSum>, StoreError> {
 
 /// The same within a transaction of the caller's.
 pub(super) async fn sums(connection: &mut PgConnection) -> Result<Vec<TableSum>, StoreError> {
-    // How values are written as text must not depend on the server or the role.
+    write_values_alike(connection).await?;
+    let mut sums = Vec::new();
+    for table in tables(connection).await? {
+        sums.push(sum(connection, table).await?);
+    }
+    Ok(sums)
+}
+
+/// How values are written as text depends no longer on the server or the role, until the transaction ends.
+pub(super) async fn write_values_alike(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     for setting in [
         "set local timezone = 'UTC'",
         "set local datestyle = 'ISO, YMD'",
@@ -95,11 +104,7 @@ pub(super) async fn sums(connection: &mut PgConnection) -> Result<Vec<TableSum>,
     ] {
         connection.execute(setting).await?;
     }
-    let mut sums = Vec::new();
-    for table in tables(connection).await? {
-        sums.push(sum(connection, table).await?);
-    }
-    Ok(sums)
+    Ok(())
 }
 
 /// The journal's tables, by name.

@@ -5,3 +5,4 @@ mod backup;
 mod broken;
 mod docker;
 mod encrypted;
+mod leaving;

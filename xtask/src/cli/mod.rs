@@ -5,6 +5,7 @@ mod agents;
 mod backfill;
 mod backup;
 mod bench;
+mod leaving;
 mod lessons;
 mod projects;
 mod schedule;
@@ -20,6 +21,7 @@ pub use bench::{
     BackfillWork, BackfillWorkerArgs, BenchBackfillArgs, BenchChaosArgs, BenchCommand, BenchDatasetArgs, BenchGateArgs,
     BenchHookArgs, BenchIngestArgs, BenchLocomoArgs, BenchRecallArgs, BenchRedactArgs, BenchTrainArgs,
 };
+pub use leaving::{ExportArgs, ImportArgs};
 pub use lessons::{
     AcceptLessonArgs, AddLessonArgs, EditLessonArgs, LessonsCommand, ListLessonsArgs, MineArgs, RetireLessonArgs,
     ShowLessonArgs, StatsArgs, TestLessonArgs, TriggerArgs,
@@ -94,6 +96,10 @@ pub enum Command {
     /// Who makes the daily backup
     #[command(subcommand)]
     Schedule(ScheduleCommand),
+    /// Write everything that is remembered as lines of JSON
+    Export(ExportArgs),
+    /// Read an export into the empty database of this installation
+    Import(ImportArgs),
     /// Build the container images
     Images,
     /// Which repository is which project, and what is not recorded

@@ -7,8 +7,10 @@ mod bench;
 mod ci;
 mod doctor;
 mod down;
+mod export;
 mod gc;
 mod images;
+mod import;
 mod lessons;
 mod logs;
 mod migrate;
@@ -56,6 +58,8 @@ pub async fn run(command: Command, printer: &Printer) -> Result<()> {
         Command::Backup(arguments) => backup::run(arguments, &home, printer).await,
         Command::Restore(arguments) => restore::run(arguments, &home, printer).await,
         Command::Schedule(command) => schedule::run(command, &home, printer).await,
+        Command::Export(arguments) => export::run(&arguments, &home, printer).await,
+        Command::Import(arguments) => import::run(&arguments, &home, printer).await,
         Command::Images => images::run(printer).await,
         Command::Project(command) => project::run(command, &home, printer).await,
         Command::Lessons(command) => lessons::run(command, &home, printer).await,
