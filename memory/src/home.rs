@@ -120,6 +120,10 @@ impl Home {
     pub fn installation_file(&self) -> PathBuf {
         self.root.join("installation.json")
     }
+    /// Who makes the daily backup.
+    pub fn schedule_file(&self) -> PathBuf {
+        self.root.join("schedule.json")
+    }
     pub fn address_file(&self) -> PathBuf {
         self.root.join("address")
     }
@@ -150,6 +154,10 @@ impl Home {
     }
     pub fn postgres(&self) -> PathBuf {
         self.root.join("postgres")
+    }
+    /// Where backups go unless the settings name another folder.
+    pub fn backups(&self) -> PathBuf {
+        self.root.join("backups")
     }
     pub fn downloads(&self) -> PathBuf {
         self.root.join("downloads")

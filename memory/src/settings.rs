@@ -24,6 +24,7 @@ pub struct Settings {
     pub disk: Disk,
     pub recall: Recall,
     pub lessons: Lessons,
+    pub backup: Backup,
 }
 
 /// How long what is kept, and how much.
@@ -70,6 +71,22 @@ pub struct Recall {
 pub struct Lessons {
     /// Whether calls are held against the lessons at all.
     pub gate: bool,
+}
+
+/// Where backups go, how many stay, and who can read them.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Backup {
+    /// An absolute path; empty is `backups` in the home.
+    pub folder: PathBuf,
+    /// Of those that a schedule makes: the newest of so many days, weeks and months.
+    pub daily: usize,
+    pub weekly: usize,
+    pub monthly: usize,
+    /// Public keys of age (`age1...`): only who has one of the secret keys can restore.
+    pub recipients: Vec<String>,
+    /// A file with the passphrase to encrypt with instead; empty is none.
+    pub passphrase_file: PathBuf,
 }
 
 /// The limits of one project. 0 is none.
@@ -159,6 +176,19 @@ impl Default for Lessons {
     }
 }
 
+impl Default for Backup {
+    fn default() -> Self {
+        Self {
+            folder: PathBuf::new(),
+            daily: 7,
+            weekly: 4,
+            monthly: 6,
+            recipients: Vec::new(),
+            passphrase_file: PathBuf::new(),
+        }
+    }
+}
+
 impl Retention {
     /// The limits of the project of that name.
     pub fn limits_of(&self, project: &str) -> Limits {
@@ -238,7 +268,13 @@ mod tests {
                 "project_max_bytes",
                 "ceiling_bytes",
                 "brief",
-                "prompt_hits"
+                "prompt_hits",
+                "folder",
+                "daily",
+                "weekly",
+                "monthly",
+                "recipients",
+                "passphrase_file"
             ]
             .iter()
             .all(|key| shown.contains(key))

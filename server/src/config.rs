@@ -65,6 +65,8 @@ pub struct Config {
     pub config: PathBuf,
     pub settings: Settings,
     pub switches: Switches,
+    /// The installation whose daily backup this server may start; none where there is no home.
+    pub home: Option<Home>,
 }
 
 impl Arguments {
@@ -101,6 +103,7 @@ impl Arguments {
             config,
             settings,
             switches: Switches { brief: self.brief, prompt_hits: self.prompt_hits },
+            home: home.ok(),
         })
     }
 }

@@ -14,6 +14,7 @@ mod observe;
 mod retention;
 mod router;
 mod routes;
+mod schedule;
 mod spool;
 mod storage;
 mod unasked;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use memory::digest::DigestSession;
 use memory::embed::{EmbedDocuments, Embedder};
+use memory::home::Home;
 use memory::lessons::LearnLessons;
 use memory::project::ProjectPolicy;
 use memory::queue::{Handler as _, Worker};
@@ -100,8 +102,8 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
     tasks.spawn(write_loop);
     let background = tasks.spawn({
         let (app, shutdown) = (app.clone(), shutdown.clone());
-        let projects = config.projects;
-        async move { Box::pin(work(app, &folders, projects, &shutdown)).await.inspect_err(|_| shutdown.cancel()) }
+        let (projects, home) = (config.projects, config.home);
+        async move { Box::pin(work(app, (&folders, home.as_ref()), projects, &shutdown)).await.inspect_err(|_| shutdown.cancel()) }
     });
     tasks.close();
 
@@ -121,7 +123,7 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
 /// Everything that happens without a request: the schema, then the spool and the queue.
 async fn work(
     app: App,
-    folders: &Folders,
+    (folders, home): (&Folders, Option<&Home>),
     projects: ProjectPolicy,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
@@ -144,6 +146,7 @@ async fn work(
         gate.held().follow_until(&db, &embedder, shutdown),
         storage.watch_until(&db, folders, shutdown),
         retention::apply_daily_until(&db, folders, shutdown),
+        schedule::back_up_daily_until(home, shutdown),
         upkeep::keep_until(&db, &embedder, shutdown),
         warm(&embedder),
     );

@@ -61,6 +61,22 @@ pub fn install(from: &Path, to: &Path, mode: Mode) -> Result<bool> {
     Ok(true)
 }
 
+/// A new file that only its owner can read, for what comes piece by piece.
+pub fn create_private(path: &Path) -> io::Result<File> {
+    options(Mode::Private).write(true).create_new(true).open(path)
+}
+
+/// Waits until the disk knows the names in a folder; where a system has no such thing, it does that by itself.
+pub fn sync_folder(path: &Path) -> Result<()> {
+    #[cfg(unix)]
+    File::open(path)
+        .and_then(|folder| folder.sync_all())
+        .with_context(|| format!("the disk does not take `{}`", path.display()))?;
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
+}
+
 /// Creates a folder, and those above it, that only its owner may enter. What exists keeps its mode.
 pub fn create_private_folder(path: &Path) -> Result<()> {
     let mut builder = fs::DirBuilder::new();

@@ -1,8 +1,9 @@
 //! The operator's program as a library: `main.rs` runs it, and `tests` takes the embedded Postgres from it.
 //!
 //! `cli` names every command, `commands` holds one file a command, `install` builds, downloads and lays out,
-//! `runtime` starts and stops, `output` talks to the operator.
+//! `runtime` starts and stops, `backup` and `leaving` keep what is remembered elsewhere too, `output` talks to the operator.
 
+pub mod backup;
 mod bench;
 pub mod cli;
 pub mod commands;
@@ -10,7 +11,9 @@ pub mod files;
 pub mod health;
 pub mod install;
 pub mod journal;
+pub mod leaving;
 pub mod output;
 mod register;
 pub mod repository;
 pub mod runtime;
+pub mod schedule;

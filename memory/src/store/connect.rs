@@ -15,7 +15,7 @@ pub type DbConnection = PoolConnection<Postgres>;
 static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
 
 /// How long a caller waits for a free connection, or for Postgres to answer at all.
-const ACQUIRE_DEADLINE: Duration = Duration::from_secs(5);
+pub(super) const ACQUIRE_DEADLINE: Duration = Duration::from_secs(5);
 
 /// Why the database cannot be used; each says what to do about it in [`ConnectError::hint`].
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +57,16 @@ impl ConnectError {
 
 /// Opens a pool and makes sure that Postgres answers.
 pub async fn connect(url: &str) -> Result<Db, ConnectError> {
-    let db = connect_lazily(url)?;
+    answering(connect_lazily(url)?).await
+}
+
+/// The same for another database of that server.
+pub async fn connect_to(url: &str, database: &str) -> Result<Db, ConnectError> {
+    let options = PgConnectOptions::from_str(url).map_err(ConnectError::Url)?;
+    answering(pool(options.database(database))).await
+}
+
+async fn answering(db: Db) -> Result<Db, ConnectError> {
     // Alone first: a pool would go on trying, and then say no more than that it waited in vain.
     let options = db.connect_options();
     let connection = match tokio::time::timeout(ACQUIRE_DEADLINE, options.connect()).await {
@@ -70,8 +79,11 @@ pub async fn connect(url: &str) -> Result<Db, ConnectError> {
 
 /// A pool that opens its first connection when it is first used: for programs that must answer before the database does.
 pub fn connect_lazily(url: &str) -> Result<Db, ConnectError> {
-    let options = PgConnectOptions::from_str(url).map_err(ConnectError::Url)?;
-    Ok(PgPoolOptions::new()
+    Ok(pool(PgConnectOptions::from_str(url).map_err(ConnectError::Url)?))
+}
+
+fn pool(options: PgConnectOptions) -> Db {
+    PgPoolOptions::new()
         .max_connections(8)
         .acquire_timeout(ACQUIRE_DEADLINE)
         .after_connect(|connection, _| {
@@ -84,12 +96,12 @@ pub fn connect_lazily(url: &str) -> Result<Db, ConnectError> {
                 Ok(())
             })
         })
-        .connect_lazy_with(options.application_name("agent-memory")))
+        .connect_lazy_with(options.application_name("agent-memory"))
 }
 
 /// Applies what is missing of the migrations, under an advisory lock, so that several programs may do it at once.
 pub async fn migrate(db: &Db) -> Result<(), ConnectError> {
-    let known = MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or_default();
+    let known = known_schema_version();
     // A connection of its own, without our limit for a statement: an index on a large table takes as long as it takes, and so
     // does another program's migration.
     let options = db.connect_options();
@@ -131,6 +143,11 @@ fn has_half_vectors(version: &str) -> bool {
     (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default()) >= (0, 7)
 }
 
+/// The newest migration that this program knows.
+pub fn known_schema_version() -> i64 {
+    MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or_default()
+}
+
 /// The newest migration that is applied; `None` before the first.
 pub async fn schema_version(db: &Db) -> Result<Option<i64>, sqlx::Error> {
     let exists: bool =
@@ -141,7 +158,7 @@ pub async fn schema_version(db: &Db) -> Result<Option<i64>, sqlx::Error> {
     sqlx::query_scalar("select max(version) from mem_schema_migrations where success").fetch_one(db).await
 }
 
-fn classify(error: sqlx::Error) -> ConnectError {
+pub(super) fn classify(error: sqlx::Error) -> ConnectError {
     match error.as_database_error().and_then(sqlx::error::DatabaseError::code).as_deref() {
         // invalid_authorization_specification, invalid_password
         Some("28000" | "28P01") => ConnectError::Authentication(error),

@@ -4,11 +4,13 @@
 //! events, `observations` for notes, `documents` for the search index.
 
 mod backfill;
+mod backups;
 #[cfg(feature = "bench")]
 pub mod bench;
 #[cfg(feature = "import")]
 mod claude_mem;
 mod connect;
+mod databases;
 mod diagnosis;
 mod digests;
 mod documents;
@@ -16,6 +18,7 @@ mod forget;
 mod imports;
 mod injections;
 mod journal;
+pub mod leaving;
 mod lesson_events;
 mod lesson_mining;
 mod lessons;
@@ -33,15 +36,20 @@ pub mod retention;
 mod search_upkeep;
 mod session_events;
 mod sessions;
+mod snapshot;
 mod stats;
 mod tool_call_columns;
 mod tool_calls;
 mod training;
 
 pub use backfill::{BackfillRun, RolledBack, RunEnd, finish_run, roll_back, runs as backfill_runs, start_run};
+pub use backups::{BackupNews, backup_news, note_backup, note_schedule};
 #[cfg(feature = "import")]
 pub use claude_mem::{ClaudeMem, ClaudeMemError};
-pub use connect::{ConnectError, Db, DbConnection, connect, connect_lazily, migrate, schema_version};
+pub use connect::{
+    ConnectError, Db, DbConnection, connect, connect_lazily, connect_to, known_schema_version, migrate, schema_version,
+};
+pub use databases::{Databases, foreign_tables};
 pub use diagnosis::{AgentLinkage, ModelShare, agents, database_bytes, models};
 pub use digests::{DIGEST_SESSION, keep_digest, session_facts};
 pub(crate) use digests::{call_facts, enqueue_digest};
@@ -77,6 +85,7 @@ pub(crate) use prompts::QUEUED;
 pub use rebuild::{Rebuilt, count_documents, rebuild, remove_orphans};
 pub use reembed::{Walk, count_without_vector, enqueue_of_other_models, enqueue_without_vector};
 pub use search_upkeep::{count_lexemes, reindex};
+pub use snapshot::{DatabaseBytes, Snapshot, TableSum, table_sums};
 pub use stats::{Stats, stats};
 pub use training::{
     TrainableCount, TrainingCall, TrainingSession, TrainingTurn, count_trainable, training_sessions, training_turns,
@@ -141,6 +150,11 @@ impl StoreError {
             | Self::IsLesson(_)
             | Self::Superseded { .. } => false,
         }
+    }
+
+    /// Whether the role may not do what was asked.
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Database(sqlx::Error::Database(error)) if error.code().as_deref() == Some("42501"))
     }
 
     /// Whether two transactions stood in each other's way: the same one succeeds when it is tried again at once.

@@ -1,6 +1,7 @@
 //! What the agent's hook prints at a session's start and with a prompt: composes it within a deadline, whatever the database does, and
 //! counts how often it spoke. The event itself is recorded before and stays so.
 
+mod notice;
 mod reply;
 
 use std::sync::Arc;
@@ -9,12 +10,13 @@ use std::time::{Duration, Instant};
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use chrono::Utc;
 use clap::ValueEnum;
 use memory::embed::Embedder;
 use memory::event::{Agent, Event, EventKind};
 use memory::recall::RecallError;
 use memory::recall::unasked::{Listener, Start, brief, is_worth_a_search, prompt_hits};
-use memory::store::{Db, Occasion, Told, count_injection, inform_at_start, lesson};
+use memory::store::{Db, Occasion, Told, backup_news, count_injection, inform_at_start, lesson};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
@@ -104,10 +106,11 @@ impl Unasked {
     /// What the hook prints, or nothing. Never an error: the event has been recorded.
     pub(crate) async fn answer(&self, asked: Asked, came_in: Instant) -> Response {
         let occasion = asked.about.occasion();
-        if !self.is_on(occasion) {
-            return StatusCode::NO_CONTENT.into_response();
-        }
         let deadline = tokio::time::Instant::from_std(came_in + DEADLINE);
+        let notice = self.notice(&asked, deadline).await;
+        if !self.is_on(occasion) {
+            return printed(reply::with_notice(None, notice));
+        }
         let (told, reply) = match tokio::time::timeout_at(deadline, self.compose(&asked)).await {
             Ok(Ok(Some(text))) => (Told::Spoke, reply::reply(asked.agent, occasion, text)),
             Ok(Ok(None)) => (Told::Silent, None),
@@ -131,10 +134,16 @@ impl Unasked {
                 tracing::debug!(error = &error as &dyn std::error::Error, "what was told could not be counted");
             }
         });
-        match reply {
-            Some(reply) => Json::<Value>(reply).into_response(),
-            None => StatusCode::NO_CONTENT.into_response(),
+        printed(reply::with_notice(reply, notice))
+    }
+
+    /// A line for the person at a session's start, where one is due and the agent shows it. What cannot be found out in time is not said.
+    async fn notice(&self, asked: &Asked, deadline: tokio::time::Instant) -> Option<String> {
+        if !matches!(asked.about, About::Start(_)) || !reply::shows_notices(asked.agent) {
+            return None;
         }
+        let news = tokio::time::timeout_at(deadline, backup_news(&self.db)).await.ok()?.ok()?;
+        notice::late_backup(news, Utc::now())
     }
 
     async fn compose(&self, asked: &Asked) -> Result<Option<String>, RecallError> {
@@ -191,6 +200,13 @@ impl Unasked {
             Occasion::Brief => recall.brief,
             Occasion::PromptHits => recall.prompt_hits,
         }
+    }
+}
+
+fn printed(reply: Option<Value>) -> Response {
+    match reply {
+        Some(reply) => Json::<Value>(reply).into_response(),
+        None => StatusCode::NO_CONTENT.into_response(),
     }
 }
 

@@ -19,6 +19,19 @@ pub(super) const fn event_name(agent: Agent, occasion: Occasion) -> Option<&'sta
     }
 }
 
+/// The agents that show a line to the person and not to the model.
+pub(super) const fn shows_notices(agent: Agent) -> bool {
+    matches!(agent, Agent::ClaudeCode | Agent::Codex | Agent::GeminiCli)
+}
+
+/// A line for the person, beside what the hook prints anyway or alone.
+pub(super) fn with_notice(reply: Option<Value>, notice: Option<String>) -> Option<Value> {
+    let Some(notice) = notice else { return reply };
+    let mut reply = reply.unwrap_or_else(|| json!({}));
+    reply["systemMessage"] = notice.into();
+    Some(reply)
+}
+
 /// What the hook prints.
 pub(super) fn reply(agent: Agent, occasion: Occasion, text: String) -> Option<Value> {
     let name = event_name(agent, occasion)?;
@@ -53,6 +66,15 @@ mod tests {
         for agent in [Agent::Cursor, Agent::CopilotCli, Agent::OpenCode] {
             check(agent, Occasion::PromptHits, None);
         }
+    }
+
+    #[test]
+    fn a_notice_stands_beside_the_context_or_alone() {
+        let notice = || Some("n".to_owned());
+        assert_eq!(with_notice(None, None), None);
+        assert_eq!(with_notice(None, notice()), Some(json!({"systemMessage": "n"})));
+        let both = with_notice(reply(Agent::ClaudeCode, Occasion::Brief, "x".into()), notice()).unwrap();
+        assert_eq!((&both["systemMessage"], &both["hookSpecificOutput"]["additionalContext"]), (&json!("n"), &json!("x")));
     }
 
     #[test]

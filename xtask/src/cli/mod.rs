@@ -3,9 +3,12 @@
 
 mod agents;
 mod backfill;
+mod backup;
 mod bench;
+mod leaving;
 mod lessons;
 mod projects;
+mod schedule;
 
 use std::path::PathBuf;
 
@@ -13,14 +16,17 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use agents::{Agent, AgentArgs};
 pub use backfill::{BackfillAgent, BackfillArgs};
+pub use backup::{BackupArgs, BackupCommand, KeyArgs, MakeBackupArgs, PruneArgs, RestoreArgs, VerifyArgs};
 pub use bench::{
     BackfillWork, BackfillWorkerArgs, BenchBackfillArgs, BenchChaosArgs, BenchCommand, BenchDatasetArgs, BenchGateArgs,
     BenchHookArgs, BenchIngestArgs, BenchLocomoArgs, BenchRecallArgs, BenchRedactArgs, BenchTrainArgs,
 };
+pub use leaving::{ExportArgs, ImportArgs};
 pub use lessons::{
     AcceptLessonArgs, AddLessonArgs, EditLessonArgs, LessonsCommand, ListLessonsArgs, MineArgs, RetireLessonArgs,
     ShowLessonArgs, StatsArgs, TestLessonArgs, TriggerArgs,
 };
+pub use schedule::{InstallScheduleArgs, ScheduleCommand};
 pub use projects::{AliasArgs, ExcludeArgs, MergeArgs, ProjectCommand, SplitArgs, UndoArgs};
 
 use crate::output::Verbosity;
@@ -83,6 +89,17 @@ pub enum Command {
     Unregister(AgentArgs),
     /// Read what agents recorded by themselves: the time before the hooks, and what hooks do not say
     Backfill(BackfillArgs),
+    /// Make a backup, or look after those that there are
+    Backup(BackupArgs),
+    /// Put a backup in the database's place, which is kept
+    Restore(RestoreArgs),
+    /// Who makes the daily backup
+    #[command(subcommand)]
+    Schedule(ScheduleCommand),
+    /// Write everything that is remembered as lines of JSON
+    Export(ExportArgs),
+    /// Read an export into the empty database of this installation
+    Import(ImportArgs),
     /// Build the container images
     Images,
     /// Which repository is which project, and what is not recorded
@@ -122,6 +139,10 @@ pub struct UpArgs {
     /// Do not register anything with the agents
     #[arg(long)]
     pub no_register: bool,
+
+    /// Do not have a backup made each day
+    #[arg(long)]
+    pub no_schedule: bool,
 
     /// Use the embedding model in this folder (model.onnx and its tokenizer files)
     #[arg(long, value_name = "DIR")]

@@ -11,6 +11,7 @@ use crate::install::layout;
 use crate::output::{Printer, hinted};
 use crate::runtime::lock::Lock;
 use crate::runtime::{self, Installation, RuntimeKind};
+use crate::schedule;
 
 pub(super) async fn run(arguments: DownArgs, home: &Home, printer: &Printer) -> Result<()> {
     let Some(installation) = Installation::read(home)? else {
@@ -34,12 +35,18 @@ pub(super) async fn run(arguments: DownArgs, home: &Home, printer: &Printer) -> 
     }
     if arguments.purge {
         super::register::unregister_own(home, printer)?;
+        if let Some(scheduler) = schedule::remove(home).await? {
+            printer.note(format_args!("Took the daily backup away from {scheduler}"));
+        }
         let step = printer.step("Removing the data");
         runtime::purge(&installation, home, printer).await?;
         layout::remove(home)?;
         drop(alone);
         layout::remove_lock(home)?;
         step.done(format!("Removed the data and `{}`", home.root().display()));
+        if home.backups().is_dir() {
+            printer.note(format_args!("Backups stay in `{}`", home.backups().display()));
+        }
     }
     Ok(())
 }

@@ -2,12 +2,15 @@
 //! and the other modules.
 
 mod backfill;
+mod backup;
 mod bench;
 mod ci;
 mod doctor;
 mod down;
+mod export;
 mod gc;
 mod images;
+mod import;
 mod lessons;
 mod logs;
 mod migrate;
@@ -17,6 +20,8 @@ mod queue;
 mod re_embed;
 mod register;
 mod reindex;
+mod restore;
+mod schedule;
 mod start;
 mod status;
 mod test;
@@ -50,6 +55,11 @@ pub async fn run(command: Command, printer: &Printer) -> Result<()> {
         Command::Register(arguments) => register::register(&arguments, &home, printer),
         Command::Unregister(arguments) => register::unregister(&arguments, &home, printer),
         Command::Backfill(arguments) => backfill::run(&arguments, &home, printer).await,
+        Command::Backup(arguments) => backup::run(arguments, &home, printer).await,
+        Command::Restore(arguments) => restore::run(arguments, &home, printer).await,
+        Command::Schedule(command) => schedule::run(command, &home, printer).await,
+        Command::Export(arguments) => export::run(&arguments, &home, printer).await,
+        Command::Import(arguments) => import::run(&arguments, &home, printer).await,
         Command::Images => images::run(printer).await,
         Command::Project(command) => project::run(command, &home, printer).await,
         Command::Lessons(command) => lessons::run(command, &home, printer).await,

@@ -5,15 +5,18 @@ use std::fmt::Write;
 use anyhow::{Context, Result};
 use chrono::{DateTime, Utc};
 use memory::home::Home;
+use memory::settings::{self, Settings};
 use memory::store::{InjectionCounts, ModelShare, Stats};
 use serde::Serialize;
 
 use super::doctor::LARGE_SPOOL_BYTES;
+use crate::backup::Summary;
 use crate::cli::JsonArgs;
 use crate::health::{self, Health};
 use crate::journal::{self, Unasked};
 use crate::output::{Printer, headline, human_bytes, human_duration};
 use crate::runtime::{self, Installation, ServiceState};
+use crate::schedule::Record;
 
 pub(super) async fn run(arguments: &JsonArgs, home: &Home, printer: &Printer) -> Result<()> {
     let status = Status::gather(home).await?;
@@ -43,6 +46,10 @@ struct Status {
     unasked: Option<Unasked>,
     /// Documents by the model that made their vectors; empty where the database does not answer.
     vectors: Vec<ModelShare>,
+    /// `null` where the settings or the folder cannot be read; `doctor` says why.
+    backup: Option<Summary>,
+    /// Who makes one each day; `null` where nobody was ever asked to.
+    schedule: Option<Record>,
 }
 
 impl Status {
@@ -58,6 +65,10 @@ impl Status {
             journal_trouble: None,
             unasked: None,
             vectors: Vec::new(),
+            backup: Settings::read(&settings::folder(home))
+                .ok()
+                .and_then(|settings| Summary::of(home, &settings.backup).ok()),
+            schedule: Record::read(home).ok().flatten(),
         };
         let Some(installation) = &status.installation else { return Ok(status) };
         let (services, server, journal) = tokio::join!(
@@ -113,6 +124,11 @@ impl Status {
         }
         if let Some(unasked) = &self.unasked {
             row(&mut text, "unasked", &told(unasked));
+        }
+        if let Some(backup) = &self.backup {
+            let who = self.schedule.as_ref().and_then(|record| record.scheduler);
+            let daily = who.map(|scheduler| format!("; {scheduler} has one made each day")).unwrap_or_default();
+            row(&mut text, "backup", &format!("{}{daily}", backed_up(backup, now)));
         }
         text
     }
@@ -181,6 +197,26 @@ fn told(unasked: &Unasked) -> String {
     format!("{}; {}", told("brief", of("brief")), told("prompt hits", of("prompt_hits")))
 }
 
+/// The last backup, and how the last attempt at one went where that failed.
+fn backed_up(backup: &Summary, now: DateTime<Utc>) -> String {
+    let newest = match backup.newest_at {
+        Some(time) => format!(
+            "{}, {}; {} in all ({})",
+            ago(time, now),
+            human_bytes(backup.newest_bytes),
+            backup.count,
+            human_bytes(backup.bytes)
+        ),
+        None => "none yet; `cargo xtask backup` makes one".to_owned(),
+    };
+    match backup.failure() {
+        Some(failure) => {
+            format!("FAILED {}: {}; the last one that is there: {newest}", ago(failure.at, now), failure.message)
+        }
+        None => newest,
+    }
+}
+
 fn linked(stats: &Stats) -> String {
     match stats.linkage_ratio() {
         Some(ratio) => format!("{:.1} % of tool calls are joined to their prompt", ratio * 100.0),
@@ -207,6 +243,7 @@ mod tests {
     use chrono::TimeDelta;
 
     use super::*;
+    use crate::backup::LastRun;
     use crate::runtime::{RuntimeKind, ServiceStatus};
 
     fn status() -> Status {
@@ -242,7 +279,31 @@ mod tests {
             journal_trouble: None,
             unasked: Some(Unasked::new()),
             vectors: Vec::new(),
+            backup: Some(Summary {
+                folder: "/h/backups".into(),
+                count: 2,
+                bytes: 5_000_000,
+                newest_at: Some(DateTime::UNIX_EPOCH),
+                newest_bytes: 3_000_000,
+                last_run: None,
+            }),
+            schedule: None,
         }
+    }
+
+    #[test]
+    fn says_how_old_the_last_backup_is_and_that_a_later_one_failed() {
+        let now = DateTime::UNIX_EPOCH + TimeDelta::hours(3);
+        let mut status = status();
+        assert!(status.text(now).contains("backup      3 h ago, 3.0 MB; 2 in all (5.0 MB)"), "{}", status.text(now));
+        let failed = LastRun {
+            at: DateTime::UNIX_EPOCH + TimeDelta::hours(2),
+            succeeded: false,
+            message: "the disk is full".into(),
+            duration_ms: 1,
+        };
+        status.backup.as_mut().unwrap().last_run = Some(failed);
+        assert!(status.text(now).contains("FAILED 1 h ago: the disk is full"), "{}", status.text(now));
     }
 
     #[test]

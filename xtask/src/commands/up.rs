@@ -19,13 +19,14 @@ use crate::install::model::{self, InstalledModel, ModelSource};
 use crate::install::pins::Target;
 use crate::install::summary::{self, Outcome};
 use crate::install::{build, layout};
-use crate::output::{Form, HintExt, Printer, hinted};
+use crate::output::{Form, HintExt, Printer, hinted, report};
 use crate::repository::Repository;
 use crate::runtime::docker::{self, Engine};
 use crate::runtime::embedded::InstalledPostgres;
 use crate::runtime::lock::Lock;
 use crate::runtime::server::Server;
 use crate::runtime::{self, Installation, RuntimeKind, external, postgres_url};
+use crate::schedule::{self, Ensured};
 
 pub(super) async fn run(arguments: UpArgs, home: &Home, printer: &Printer) -> Result<()> {
     let started = Instant::now();
@@ -81,9 +82,24 @@ pub(super) async fn run(arguments: UpArgs, home: &Home, printer: &Printer) -> Re
         Installation { installed_at: Utc::now(), ..installation.clone() }.write(home)?;
     }
     let found = if arguments.no_register { Found::default() } else { super::register::register_found(home, printer)? };
+    if !arguments.no_schedule {
+        have_backed_up(home, installation.runtime, printer).await;
+    }
     let outcome = Outcome { installation: &installation, agents: &found.registered, took: started.elapsed() };
     summary::print(outcome, Form::of_flag(arguments.json), home, printer)?;
     found.into_result()
+}
+
+/// Everything runs without it, so it is no reason to fail.
+async fn have_backed_up(home: &Home, runtime: RuntimeKind, printer: &Printer) {
+    match schedule::ensure(home, runtime).await {
+        Ok(Ensured::Now(scheduler)) => printer.note(format_args!(
+            "{scheduler} has a backup made each day, in `{}`; `cargo xtask schedule remove` ends that",
+            home.backups().display()
+        )),
+        Ok(Ensured::Before(_) | Ensured::Unwanted) => {}
+        Err(error) => printer.warn(format_args!("No backup will be made by itself: {}", report(&error).trim_end())),
+    }
 }
 
 /// Where to run, and why there.

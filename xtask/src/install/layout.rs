@@ -32,8 +32,10 @@ pub struct InstalledProgram {
 pub fn check_home(home: &Home) -> Result<()> {
     let is_installation = home.token_file().exists() || home.installation_file().exists();
     let mut entries = std::fs::read_dir(home.root()).into_iter().flatten().filter_map(Result::ok);
-    // The spool and the lock may be there before the first `up`: a hook made the one, an interrupted `up` the other.
-    let foreign = entries.find(|entry| !["spool", "run", "start-attempt"].iter().any(|own| entry.file_name() == *own));
+    // The spool and the lock may be there before the first `up`: a hook made the one, an interrupted `up` the other. Backups stay when
+    // an installation goes.
+    let foreign =
+        entries.find(|entry| !["spool", "run", "start-attempt", "backups"].iter().any(|own| entry.file_name() == *own));
     match foreign {
         Some(entry) if !is_installation => Err(hinted(
             anyhow!(
@@ -93,10 +95,11 @@ pub fn lock_file(home: &Home) -> PathBuf {
     home.run().join("lock")
 }
 
-/// Removes all that an installation consists of but its lock, which the caller holds. Only what is ours by name goes.
+/// Removes all that an installation consists of but its lock, which the caller holds, and its backups. Only what is ours by name goes.
 pub fn remove(home: &Home) -> Result<()> {
     let ours = [
         home.start_command_file(),
+        home.schedule_file(),
         home.root().join("start-attempt"),
         home.bin(),
         home.config(),

@@ -9,6 +9,8 @@ pub mod lock;
 pub mod postgres_url;
 pub mod process;
 pub mod server;
+pub mod stopped;
+pub mod tools;
 
 use std::fmt::{self, Display};
 use std::net::{SocketAddr, TcpStream};

@@ -32,6 +32,38 @@ pub fn listener(url: &str) -> Option<(String, u16)> {
     is_plain.then(|| (host.to_owned(), port))
 }
 
+/// The URL of another database of the same server.
+pub fn with_database(url: &str, name: &str) -> String {
+    let (before, query) = url.find('?').map_or((url, ""), |at| url.split_at(at));
+    let authority = before.find("://").map_or(0, |at| at + 3);
+    let end = before[authority..].find('/').map_or(before.len(), |slash| authority + slash);
+    format!("{}/{name}{query}", &before[..end])
+}
+
+/// The URL as it may stand on a command line, which every user of the machine can read, and the password that was in it.
+pub fn without_password(url: &str) -> (String, Option<String>) {
+    let authority = url.find("://").map_or(0, |at| at + 3);
+    let end = url[authority..].find(['/', '?']).map_or(url.len(), |at| authority + at);
+    let Some(at) = url[authority..end].rfind('@').map(|at| authority + at) else { return (url.to_owned(), None) };
+    let Some(colon) = url[authority..at].find(':').map(|colon| authority + colon) else {
+        return (url.to_owned(), None);
+    };
+    (format!("{}{}", &url[..colon], &url[at..]), Some(decoded(&url[colon + 1..at])))
+}
+
+/// Without the escapes of a URL; what is none stays as it is.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let escaped = (*first == b'%').then(|| after.get(..2)).flatten();
+        let byte = escaped.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,5 +87,23 @@ mod tests {
         check("postgres:///d?host=/run/postgresql", None);
         check("postgres://%2Frun%2Fpostgresql/d", None);
         check("postgres://a,b/d", None);
+    }
+
+    #[test]
+    fn names_another_database_of_the_same_server() {
+        let check = |url, expected| assert_eq!(with_database(url, "new"), expected);
+        check("postgres://u:p@h:5433/old", "postgres://u:p@h:5433/new");
+        check("postgres://u:p@h", "postgres://u:p@h/new");
+        check("postgres://u:p@h/old?sslmode=require", "postgres://u:p@h/new?sslmode=require");
+    }
+
+    #[test]
+    fn takes_the_password_off_what_stands_on_a_command_line() {
+        let check = |url, shown: &str, password: Option<&str>| {
+            assert_eq!(without_password(url), (shown.to_owned(), password.map(str::to_owned)));
+        };
+        check("postgres://u:p%40%2f%zz@h:5/d?x=y", "postgres://u@h:5/d?x=y", Some("p@/%zz"));
+        check("postgres://u@h/d", "postgres://u@h/d", None);
+        check("postgres://h/d?application_name=a@b:c", "postgres://h/d?application_name=a@b:c", None);
     }
 }

@@ -14,7 +14,8 @@ use memory::store::{self, AgentLinkage, Db, ModelShare};
 use memory::transcripts;
 
 use super::capture::{self, Watched};
-use super::{Finding, jobs, room, spool};
+use super::{Finding, backups, jobs, room, spool};
+use crate::backup::Summary;
 use crate::cli::Agent;
 use crate::commands::register::{self, Completeness};
 use crate::health::{self, Accepts, Health};
@@ -25,6 +26,7 @@ use crate::journal;
 use crate::output::headline;
 use crate::register::Surroundings;
 use crate::runtime::{self, Installation, RuntimeKind, ServiceStatus};
+use crate::schedule::State;
 
 const UP: &str = "cargo xtask up";
 
@@ -57,8 +59,11 @@ pub(super) async fn all(home: &Home) -> Vec<Finding> {
         findings.extend(room::memory(health));
     }
     findings.extend(spool::spool(&home.spool(), health.as_ref(), SystemTime::now()));
+    let settings = settings.unwrap_or_default();
+    findings.push(backups::backups(&Summary::of(home, &settings.backup), Utc::now()));
+    findings.push(backups::schedule(&State::of(home).await));
     let database_bytes = facts.as_ref().ok().map(|facts| facts.database_bytes);
-    findings.extend(room::disk(home.root(), database_bytes, &settings.unwrap_or_default(), health.as_ref()));
+    findings.extend(room::disk(home.root(), database_bytes, &settings, health.as_ref()));
     if let Ok(facts) = &facts {
         let pending = facts.kinds.iter().map(|kind| kind.pending).sum();
         findings.extend(jobs::queue(&facts.kinds, &facts.dead, health.as_ref(), Utc::now()));

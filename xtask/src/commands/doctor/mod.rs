@@ -1,6 +1,7 @@
 //! `doctor`: looks at every part of an installation and names, for each that is not as it should be, the command that
 //! mends it. Fails if any part is broken.
 
+mod backups;
 mod capture;
 mod checks;
 mod jobs;
@@ -82,7 +83,7 @@ impl Finding {
 }
 
 /// How long ago, roughly.
-fn ago(time: DateTime<Utc>, now: DateTime<Utc>) -> String {
+pub(super) fn ago(time: DateTime<Utc>, now: DateTime<Utc>) -> String {
     let elapsed = (now - time).to_std().unwrap_or_default();
     match elapsed.as_secs() {
         0..60 => format!("{} ago", human_duration(elapsed)),

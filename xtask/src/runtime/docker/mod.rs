@@ -14,6 +14,7 @@ mod project;
 mod secrets;
 mod stack;
 mod teardown;
+mod tools;
 mod values;
 
 use anyhow::{Context, Result};
@@ -29,6 +30,7 @@ use crate::output::{HintExt, Printer};
 
 pub use self::engine::{Engine, NoEngine, detect, require};
 pub use self::images::{Images, Rebuild, ServerSource};
+pub use self::tools::ContainerTools;
 
 /// The services' names in compose.yaml.
 const DATABASE: &str = "database";
@@ -83,6 +85,11 @@ pub async fn start(engine: &Engine, home: &Home, printer: &Printer) -> Result<()
 /// Removes containers and network, keeps the data; says whether there was anything to remove.
 pub async fn down(engine: &Engine, home: &Home, printer: &Printer) -> Result<bool> {
     teardown::down(engine, home, printer).await
+}
+
+/// Stops the server's container and keeps it; says whether it ran. The database's runs on.
+pub async fn stop_server(engine: &Engine, home: &Home) -> Result<bool> {
+    teardown::stop_server(engine, home).await
 }
 
 /// Removes containers, network and volume: every memory in it is gone. Images stay. Ask before.

@@ -35,6 +35,19 @@ pub(crate) async fn down(engine: &Engine, home: &Home, printer: &Printer) -> Res
     Ok(anything)
 }
 
+/// Stops the server's container, if it runs, with its own grace period.
+pub(crate) async fn stop_server(engine: &Engine, home: &Home) -> Result<bool> {
+    let project = project::of(engine, home).await?;
+    let members = members(engine, &project).await?;
+    let Some(server) = members.iter().find(|member| member.service == super::SERVER) else { return Ok(false) };
+    let found = if_there(engine.docker.inspect_container(&server.container, None).await).doing("look at the server")?;
+    if !found.and_then(|found| found.state).is_some_and(|state| state.running == Some(true)) {
+        return Ok(false);
+    }
+    engine.docker.stop_container(&server.container, None).await.doing("stop the server's container")?;
+    Ok(true)
+}
+
 /// What `down` does, and then the data: every memory is gone. Images stay, but the server's of a home that is not the default goes.
 pub(crate) async fn purge(engine: &Engine, home: &Home, printer: &Printer) -> Result<()> {
     let project = project::of(engine, home).await?;

@@ -182,7 +182,7 @@ impl Cluster {
 }
 
 /// The major version of the pinned Postgres.
-const POSTGRES_MAJOR: &str = "18";
+pub(super) const POSTGRES_MAJOR: &str = "18";
 
 /// A port of 127.0.0.1 that nobody listens on now.
 pub(super) fn free_port() -> Result<u16> {

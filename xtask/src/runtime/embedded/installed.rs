@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use memory::home::Home;
 use serde::{Deserialize, Serialize};
+use tokio::process::Command;
 
 use super::account::Account;
 use super::cluster::{self, Cluster, Durability};
@@ -96,6 +97,12 @@ impl InstalledPostgres {
             drop(std::fs::remove_dir(LENT));
         }
         Ok(())
+    }
+
+    /// A command of one of its client programs, such as `pg_dump`, run as the account that owns them; `None` where they are not
+    /// unpacked.
+    pub fn client(&self, name: &str) -> Option<Command> {
+        self.program.path(name).is_file().then(|| self.program.command(name))
     }
 
     /// Where its data lies.

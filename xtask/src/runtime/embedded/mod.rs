@@ -51,6 +51,11 @@ pub fn private_cache() -> Result<PathBuf> {
     Ok(files::cache_folder()?.join("postgres"))
 }
 
+/// The major version of the pinned Postgres and its client programs.
+pub fn major() -> u32 {
+    cluster::POSTGRES_MAJOR.parse().expect("the version is a constant that parses")
+}
+
 /// A port of 127.0.0.1 that nobody listens on now.
 pub fn free_port() -> Result<u16> {
     cluster::free_port()

@@ -1,0 +1,82 @@
+//! A real installation of the embedded runtime in a temporary home, as `up` leaves it: a Postgres of its own, and the built programs
+//! in `bin`. Nothing of it is left when it is dropped.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use memory::home::Home;
+use serde_json::json;
+use sqlx::PgPool;
+use sqlx::postgres::PgPoolOptions;
+use tempfile::TempDir;
+use xtask::install::downloads::Downloads;
+use xtask::install::layout;
+use xtask::runtime::embedded::{self, InstalledPostgres};
+
+use crate::programs;
+
+/// An installation whose database runs, and whose server runs once it is started.
+pub struct Installed {
+    home: Home,
+    postgres: InstalledPostgres,
+    pool: PgPool,
+    folder: TempDir,
+}
+
+impl Installed {
+    pub async fn embedded() -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix("agent-memory-installed-").tempdir().context("making a home")?;
+        let home = Home::at(folder.path().join("home"));
+        layout::create(&home)?;
+        let postgres = InstalledPostgres::of_home(&home)?;
+        let downloads = Downloads::into_folder(embedded::private_cache()?.join("downloads"));
+        postgres.ensure_program(&downloads).await.context("unpacking Postgres")?;
+        let url = postgres.start().await.context("starting the installation's Postgres")?;
+        let pool = connect(&url).await?;
+        memory::store::migrate(&pool).await.context("applying the migrations")?;
+        let address = format!("127.0.0.1:{}", embedded::free_port()?);
+        std::fs::write(home.database_url_file(), format!("{url}\n"))?;
+        std::fs::write(home.address_file(), format!("{address}\n"))?;
+        let installation = json!({
+            "version": env!("CARGO_PKG_VERSION"), "runtime": "embedded", "address": address,
+            "database": "the test's", "embedding_model": "mini", "installed_at": "2026-01-01T00:00:00Z",
+        });
+        std::fs::write(home.installation_file(), installation.to_string())?;
+        let server = programs::server().await?;
+        programs::place(&server, &home.program("agent-memory-server"))?;
+        layout::write_start_command(&home)?;
+        Ok(Self { home, postgres, pool, folder })
+    }
+
+    pub fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// The test's own view of the database. It is closed when a restore takes the database's place, and opens the new one by itself.
+    pub fn pool(&self) -> &PgPool {
+        &self.pool
+    }
+
+    /// A folder beside the home that the test may use as it likes.
+    pub fn scratch(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+impl Drop for Installed {
+    fn drop(&mut self) {
+        for process in xtask::runtime::server::Server::of_home(&self.home).processes() {
+            process.kill();
+        }
+        let processes = self.postgres.processes();
+        processes.iter().for_each(xtask::runtime::process::Process::kill);
+        // What a killed Postgres still holds open may be removed all the same.
+        drop(self.postgres.remove());
+    }
+}
+
+/// Several connections, of which those that a restore has ended are noticed before they are used.
+pub async fn connect(url: &str) -> Result<PgPool> {
+    let options = PgPoolOptions::new().max_connections(2).test_before_acquire(true);
+    options.connect(url).await.context("connecting to the installation's database")
+}

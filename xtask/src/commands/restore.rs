@@ -1,0 +1,127 @@
+//! `restore`: puts a backup in the database's place, beside it, or goes back.
+
+use std::io::{BufRead, IsTerminal, Write};
+
+use anyhow::{Context, Result, anyhow, bail};
+use memory::home::Home;
+use serde_json::json;
+
+use super::backup::{check, read_settings};
+use crate::backup::{self, Folder, Restored, Sealed, Target};
+use crate::cli::RestoreArgs;
+use crate::output::{Printer, hinted, human_bytes, human_duration};
+
+pub(super) async fn run(arguments: RestoreArgs, home: &Home, printer: &Printer) -> Result<()> {
+    if arguments.undo {
+        return undo(&arguments, home, printer).await;
+    }
+    if arguments.forget {
+        return forget(&arguments, home, printer).await;
+    }
+    let settings = read_settings(home)?;
+    let wanted = arguments.file.as_deref().context("no backup was named")?;
+    let path = Folder::of(home, &settings)?.find(wanted)?;
+    // Before anything is asked or touched: a backup that is not whole is no choice.
+    let sealed = check(&path).await?;
+    let key = arguments.key.source().key(&settings)?;
+    let mut target = Target::open(home, printer).await?;
+    let restored = match &arguments.into {
+        Some(name) => backup::restore_beside(&mut target, &sealed, key, name).await?,
+        None => {
+            if !arguments.yes {
+                confirm(&question(&sealed), "cargo xtask restore FILE --yes")?;
+            }
+            backup::restore_over(&mut target, &sealed, key).await?
+        }
+    };
+    if arguments.json {
+        printer.data(serde_json::to_string_pretty(&restored).context("cannot write the result as JSON")?);
+    } else {
+        printer.data(told(&restored, &sealed));
+    }
+    Ok(())
+}
+
+fn question(sealed: &Sealed) -> String {
+    format!(
+        "This puts {} ({} rows) in the place of what is remembered now; that is kept, and `restore --undo` goes back.",
+        sealed.name,
+        sealed.manifest.rows()
+    )
+}
+
+/// What was done and how to go back, in one line.
+fn told(restored: &Restored, sealed: &Sealed) -> String {
+    let Restored { rows, tables, database, took, kept } = restored;
+    let done = format!(
+        "Restored {rows} rows of {tables} tables from {} into {database} in {}",
+        sealed.name,
+        human_duration(*took)
+    );
+    match kept {
+        Some(kept) => format!(
+            "{done}; what was there before is kept as {kept}: `cargo xtask restore --undo` goes back, `--forget` drops it"
+        ),
+        None => format!("{done}; the installation is as it was"),
+    }
+}
+
+async fn undo(arguments: &RestoreArgs, home: &Home, printer: &Printer) -> Result<()> {
+    if !arguments.yes {
+        let question = "This puts the database from before the last restore back in place; the present one is kept.";
+        confirm(question, "cargo xtask restore --undo --yes")?;
+    }
+    let restored = backup::undo(&mut Target::open(home, printer).await?).await?;
+    if arguments.json {
+        printer.data(serde_json::to_string_pretty(&restored).context("cannot write the result as JSON")?);
+        return Ok(());
+    }
+    let kept = restored.kept.unwrap_or_default();
+    printer.data(format_args!(
+        "Went back to the database from before the restore; the other one is kept as {kept}: `cargo xtask restore --undo` changes them \
+         again, `--forget` drops it"
+    ));
+    Ok(())
+}
+
+async fn forget(arguments: &RestoreArgs, home: &Home, printer: &Printer) -> Result<()> {
+    let mut target = Target::open(home, printer).await?;
+    let kept = backup::kept(&mut target).await?;
+    if kept.is_empty() {
+        printer.note("No database from before a restore is kept");
+        return Ok(());
+    }
+    if !arguments.yes {
+        let names: Vec<_> = kept.iter().map(|kept| kept.name.as_str()).collect();
+        let question = format!("This drops {}, for good.", names.join(" and "));
+        confirm(&question, "cargo xtask restore --forget --yes")?;
+    }
+    let dropped = backup::forget(&mut target).await?;
+    if arguments.json {
+        let text = json!({ "dropped": dropped });
+        printer.data(serde_json::to_string_pretty(&text).context("cannot write the result as JSON")?);
+        return Ok(());
+    }
+    for database in dropped {
+        printer.data(format_args!("Dropped {} ({})", database.name, human_bytes(database.bytes)));
+    }
+    Ok(())
+}
+
+/// Asks; anything but "yes" ends the command with nothing done.
+fn confirm(question: &str, without_asking: &str) -> Result<()> {
+    if !std::io::stdin().is_terminal() {
+        return Err(hinted(
+            anyhow!("{question} There is no terminal to ask for your consent"),
+            format!("run `{without_asking}`"),
+        ));
+    }
+    let mut stderr = std::io::stderr().lock();
+    write!(stderr, "{question}\nType \"yes\" to go on: ").and_then(|()| stderr.flush()).context("cannot ask")?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).context("cannot read the answer")?;
+    if answer.trim() != "yes" {
+        bail!("nothing was done: the answer was not \"yes\"");
+    }
+    Ok(())
+}
