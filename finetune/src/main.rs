@@ -43,6 +43,7 @@ async fn main() -> ExitCode {
         }
         Some(Command::RandomBase(arguments)) => measure::random_base(&arguments),
         Some(Command::MeasureTraining(arguments)) => measure::training(&arguments),
+        Some(Command::MeasureWriting(arguments)) => measure::writing(&arguments),
     };
     match done {
         Ok(code) => code,
@@ -82,7 +83,8 @@ fn hint(error: &anyhow::Error) -> Option<&str> {
 }
 
 fn is_full_disk(cause: &(dyn std::error::Error + 'static)) -> bool {
-    cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::StorageFull)
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    cause.downcast_ref::<std::io::Error>().is_some_and(|error| matches!(error.kind(), StorageFull | QuotaExceeded))
 }
 
 fn of_model(error: &ModelError) -> Option<&'static str> {

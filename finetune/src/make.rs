@@ -23,7 +23,7 @@ const BASE_HINT: &str = "name the folder of a Qwen3 or Qwen2.5 chat model with -
 
 pub(crate) async fn dataset(arguments: &DatasetArgs) -> anyhow::Result<ExitCode> {
     let settings = settings(arguments)?;
-    if arguments.print_config {
+    if arguments.common.print_config {
         return print(&toml::to_string(&settings)?);
     }
     let home = Home::locate()?;
@@ -32,9 +32,9 @@ pub(crate) async fn dataset(arguments: &DatasetArgs) -> anyhow::Result<ExitCode>
         return look(&arguments.look, &out);
     }
     let url = home.database_url().context("reading the database URL")?;
-    if arguments.dry_run {
+    if arguments.common.dry_run {
         let db = store::connect(&url).await?;
-        return print(&crate::count::count(&db, arguments.json).await?);
+        return print(&crate::count::count(&db, arguments.common.json).await?);
     }
     let Some(folder) = &arguments.base else { return Err(hinted("no base model is named", BASE_HINT)) };
     let base = Base::load(folder).map_err(|error| {
@@ -45,7 +45,7 @@ pub(crate) async fn dataset(arguments: &DatasetArgs) -> anyhow::Result<ExitCode>
     let db = store::connect(&url).await?;
     let start = Instant::now();
     let built = make(arguments, &settings, &base, &db, &home, &out).await?;
-    report(&built, arguments.json, start)
+    report(&built, arguments.common.json, start)
 }
 
 /// Makes a dataset for a run that has none.
@@ -153,11 +153,11 @@ fn judge(built: &Built) -> anyhow::Result<()> {
 }
 
 fn settings(arguments: &DatasetArgs) -> anyhow::Result<Settings> {
-    let mut settings = match &arguments.config {
+    let mut settings = match &arguments.common.config {
         Some(file) => Settings::read(file)?,
         None => Settings::default(),
     };
-    arguments.choice.apply(&mut settings);
+    arguments.common.choice.apply(&mut settings);
     settings.check()?;
     Ok(settings)
 }
@@ -172,7 +172,7 @@ fn consented(arguments: &DatasetArgs, providers: &BTreeSet<String>, home: &Home)
     if let Some(recorded) = recorded.as_ref().filter(|recorded| recorded.covers(providers)) {
         return Ok(Some(recorded.clone()));
     }
-    let how = if arguments.accept_source_terms {
+    let how = if arguments.common.accept_source_terms {
         How::Flag
     } else if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
         let agreed = consent::ask(providers, &mut std::io::stdin().lock(), &mut std::io::stderr().lock())?;

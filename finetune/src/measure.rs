@@ -1,4 +1,5 @@
-//! What `cargo xtask bench train` and the tests need of this program: a base of random numbers, and some steps with the clock running.
+//! What `cargo xtask bench train` and `bench gguf` need of this program: a base of random numbers, some steps with the clock running, and a
+//! file.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -7,10 +8,11 @@ use std::time::Instant;
 use candle_core::{DType, Device};
 use finetune::base::random::{Spread, random};
 use finetune::base::{Architecture, ModelConfig, Weights};
+use finetune::gguf;
 use finetune::model::{AdapterShape, Gradients, Model, Sequence};
 use serde_json::json;
 
-use crate::cli::{MeasureArgs, RandomBaseArgs};
+use crate::cli::{MeasureArgs, RandomBaseArgs, WriteArgs};
 use crate::make::print;
 
 /// The shape of Qwen3-0.6B, with as many layers as wanted.
@@ -58,6 +60,15 @@ pub(crate) fn training(arguments: &MeasureArgs) -> anyhow::Result<ExitCode> {
         steps.push(json!({ "loss": loss, "seconds": start.elapsed().as_secs_f64() }));
     }
     let measured = json!({ "tokens": arguments.tokens, "steps": steps, "peak_bytes": memory::process::peak_bytes() });
+    print(&format!("{measured}\n"))
+}
+
+/// The file that the stage `gguf` writes.
+pub(crate) fn writing(arguments: &WriteArgs) -> anyhow::Result<ExitCode> {
+    let start = Instant::now();
+    let written = gguf::write(&arguments.base, &arguments.out, arguments.quantisation, "measured")?;
+    let (seconds, peak_bytes) = (start.elapsed().as_secs_f64(), memory::process::peak_bytes());
+    let measured = json!({ "seconds": seconds, "bytes": written.bytes, "peak_bytes": peak_bytes });
     print(&format!("{measured}\n"))
 }
 

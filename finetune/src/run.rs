@@ -15,22 +15,22 @@ use finetune::scale_out::{self, FailedAudit, Recipe, ScaleOut, Shape, Trainer};
 use finetune::stages::{self, Finished, Folders, RunConfig, Stage, Start, Watch};
 use memory::home::Home;
 
-use crate::cli::{DatasetArgs, RunArgs};
+use crate::cli::{Common, DatasetArgs, RunArgs};
 use crate::make::{self, print};
 use crate::told::Told;
 
 pub(crate) async fn run(arguments: &RunArgs) -> anyhow::Result<ExitCode> {
     let config = arguments.config()?;
-    if arguments.print_config {
+    if arguments.common.print_config {
         return print(&toml::to_string(&config)?);
     }
     if let Some(trainer) = arguments.elsewhere.trainer {
         return hand_over(arguments, &config, trainer).await;
     }
     let cancelled = cancelled_by_interrupt();
-    let until = if arguments.dry_run { Stage::Preflight } else { arguments.stop_after };
+    let until = if arguments.common.dry_run { Stage::Preflight } else { arguments.stop_after };
     let finished = go(arguments, config, until, Told::new(cancelled)).await?;
-    if arguments.json {
+    if arguments.common.json {
         let told = serde_json::json!({
             "run": finished.name,
             "folder": finished.folder,
@@ -188,10 +188,10 @@ async fn dataset(
     {
         return Ok((latest, false));
     }
+    let Common { choice, accept_source_terms, .. } = arguments.common.clone();
     let order = DatasetArgs {
         base_name: Some(base_name.to_owned()),
-        choice: arguments.choice.clone(),
-        accept_source_terms: arguments.accept_source_terms,
+        common: Common { choice, accept_source_terms, ..Common::default() },
         ..DatasetArgs::default()
     };
     make::for_run(&order, &base, home, &out).await.map(|folder| (folder, false))

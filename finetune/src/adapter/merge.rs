@@ -5,9 +5,9 @@ use std::path::Path;
 
 use candle_core::{DType, Device, Tensor};
 
+use super::AdapterError;
 use super::peft::AdapterFolder;
-use super::{AdapterError, safetensors};
-use crate::base::{ModelConfig, TOKENIZER_FILES, Weights};
+use crate::base::{ModelConfig, TOKENIZER_FILES, Weights, tensor_file};
 use crate::files;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,17 +54,15 @@ fn fill(
     }
     let mut changed = 0;
     let path = partial.join("model.safetensors");
-    let make = |name: &str| {
-        let weight = weights.tensor(name, &Device::Cpu)?;
-        match adapter.delta(name)? {
-            None => Ok(weight),
-            Some(delta) => {
-                changed += 1;
-                added(&weight, &delta).map_err(AdapterError::tensor(name)).map_err(Failed::Adapter)
-            }
+    let fill = |name: &str, output: &mut tensor_file::Output<'_>| {
+        let mut weight = weights.tensor(name, &Device::Cpu)?;
+        if let Some(delta) = adapter.delta(name)? {
+            changed += 1;
+            weight = added(&weight, &delta).map_err(AdapterError::tensor(name))?;
         }
+        Ok(output.tensor(&weight)?)
     };
-    safetensors::write(&path, &planned, make).map_err(|failed| match failed {
+    tensor_file::write(&path, &planned, fill).map_err(|failed| match failed {
         Failed::Adapter(error) => error,
         Failed::Io(source) => AdapterError::Unwritable { path: path.clone(), source },
     })?;

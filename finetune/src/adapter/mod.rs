@@ -2,7 +2,6 @@
 
 mod merge;
 mod peft;
-mod safetensors;
 #[cfg(test)]
 mod tests;
 

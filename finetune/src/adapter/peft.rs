@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::AdapterError;
-use crate::base::{Linear, ModelConfig, Weights};
+use crate::base::{Linear, ModelConfig, Weights, tensor_file};
 use crate::files;
 use crate::model::{Adapter, AdapterShape, Model};
 
@@ -80,9 +80,8 @@ pub fn write(
 
 /// Writes variables as safetensors.
 pub(crate) fn save(path: &Path, variables: &[(String, Var)]) -> Result<(), AdapterError> {
-    let tensors: std::collections::HashMap<_, _> =
-        variables.iter().map(|(name, variable)| (name.clone(), variable.as_detached_tensor())).collect();
-    files::replace(path, |partial| candle_core::safetensors::save(&tensors, partial).map_err(std::io::Error::other))
+    let tensors = || variables.iter().map(|(name, variable)| (name.as_str(), variable.as_tensor()));
+    files::replace(path, |partial| tensor_file::write_all(partial, tensors()))
         .map_err(|source| AdapterError::Unwritable { path: path.to_owned(), source })
 }
 

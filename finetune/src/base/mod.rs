@@ -7,6 +7,7 @@ pub mod fetch;
 mod files;
 mod fingerprint;
 pub mod random;
+pub(crate) mod tensor_file;
 mod weights;
 
 pub use config::{Architecture, Linear, ModelConfig};

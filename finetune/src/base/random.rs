@@ -1,6 +1,5 @@
 //! A base with weights drawn from a seed: of the right shape and of no use, for tests and for measuring.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -8,7 +7,7 @@ use candle_core::{DType, Device, Tensor};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use super::{ModelConfig, TOKENIZER_FILES};
+use super::{Architecture, ModelConfig, TOKENIZER_FILES, tensor_file};
 use crate::files;
 
 /// How far the numbers of a kind of tensor spread.
@@ -27,6 +26,25 @@ impl Spread {
     pub const LARGE: Self = Self { embedding: 0.02, maps: 0.02, vectors: 0.02 };
 }
 
+/// A shape in which a run takes seconds, with heads of a width of their own as Qwen3 has them.
+pub const fn tiny(architecture: Architecture, vocabulary: usize) -> ModelConfig {
+    ModelConfig {
+        architecture,
+        vocabulary,
+        hidden: 64,
+        intermediate: 128,
+        layers: 2,
+        heads: 4,
+        key_value_heads: 2,
+        head_width: 32,
+        states_head_width: true,
+        rope_theta: 1e6,
+        norm_epsilon: 1e-6,
+        tied: true,
+        context_length: 4096,
+    }
+}
+
 /// Writes the folder of a base: `config.json`, weights of `dtype`, and the tokenizer's files out of `tokenizer` if that is given.
 pub fn random(
     folder: &Path,
@@ -36,20 +54,17 @@ pub fn random(
 ) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("creating `{}`", folder.display()))?;
     let mut random = StdRng::seed_from_u64(seed);
-    let mut tensors = HashMap::new();
-    for (name, shape) in config.tensors() {
-        let (around, width) = match shape.len() {
-            1 if name.ends_with("bias") => (0.0, spread.vectors),
-            1 => (1.0, spread.vectors),
-            _ if name.contains("embed_tokens") || name.contains("lm_head") => (0.0, spread.embedding),
-            _ => (0.0, spread.maps),
-        };
-        let count = shape.iter().product();
-        let numbers: Vec<f32> = (0..count).map(|_| around + width * normal(&mut random)).collect();
-        tensors.insert(name, Tensor::from_vec(numbers, shape, &Device::Cpu)?.to_dtype(dtype)?);
-    }
+    let planned: Vec<_> = config.tensors().into_iter().map(|(name, shape)| (name, dtype, shape)).collect();
+    let mut shapes = planned.iter().map(|(_, _, shape)| shape.clone());
     let path = folder.join("model.safetensors");
-    files::replace(&path, |partial| anyhow::Ok(candle_core::safetensors::save(&tensors, partial)?))?;
+    files::replace(&path, |partial| {
+        tensor_file::write(partial, &planned, |name, output| {
+            let shape = shapes.next().unwrap_or_default();
+            let numbers = numbers(name, &shape, spread, &mut random);
+            let tensor = Tensor::from_vec(numbers, shape, &Device::Cpu)?.to_dtype(dtype)?;
+            anyhow::Ok(output.tensor(&tensor)?)
+        })
+    })?;
     files::write(&folder.join("config.json"), &serde_json::to_vec_pretty(&config.to_json())?)?;
     for name in tokenizer.map_or(&[][..], |_| &TOKENIZER_FILES) {
         let from = tokenizer.map(|folder| folder.join(name)).filter(|path| path.exists());
@@ -58,6 +73,16 @@ pub fn random(
         }
     }
     Ok(())
+}
+
+fn numbers(name: &str, shape: &[usize], spread: Spread, random: &mut StdRng) -> Vec<f32> {
+    let (around, width) = match shape.len() {
+        1 if name.ends_with("bias") => (0.0, spread.vectors),
+        1 => (1.0, spread.vectors),
+        _ if name.contains("embed_tokens") || name.contains("lm_head") => (0.0, spread.embedding),
+        _ => (0.0, spread.maps),
+    };
+    (0..shape.iter().product()).map(|_| around + width * normal(random)).collect()
 }
 
 /// Twelve uniform numbers added up are as good as normal here, and need no logarithm.

@@ -6,8 +6,9 @@ use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use clap::Args;
 use finetune::dataset::{FailedCalls, Licence, Settings, StoppedCalls};
 
+use super::Common;
+
 #[derive(Debug, Default, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct DatasetArgs {
     /// Folder of the base model: tokenizer.json, and tokenizer_config.json or chat_template.jinja
     #[arg(long, value_name = "FOLDER")]
@@ -18,22 +19,6 @@ pub(crate) struct DatasetArgs {
     /// Where datasets lie; `<home>/data/processed` if not given
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
-    /// Settings (docs/finetune/dataset.md); what is given here goes before them
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    /// Print the settings that would be used, as TOML, and do nothing
-    #[arg(long)]
-    pub(crate) print_config: bool,
-    /// Only count what could become training rows
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    #[command(flatten)]
-    pub(crate) choice: Choice,
-
     /// The schemas that agents were really offered: a JSON array in OpenAI's form
     #[arg(long, value_name = "FILE")]
     pub(crate) tools: Option<PathBuf>,
@@ -43,9 +28,9 @@ pub(crate) struct DatasetArgs {
     /// A text that was planted in the journal and must be nowhere in the dataset; may be repeated
     #[arg(long, value_name = "TEXT")]
     pub(crate) canary: Vec<String>,
-    /// Agree to docs/finetune/consent.md without being asked
-    #[arg(long)]
-    pub(crate) accept_source_terms: bool,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
 
     #[command(flatten)]
     pub(crate) look: Look,
@@ -196,7 +181,7 @@ mod tests {
     fn goes_before_the_settings() {
         let mut settings = Settings::default();
         let given = ["--project", "widgets", "--weight", "a=b=0.5", "--since", "2026-01-02", "--licence", "unknown"];
-        parsed(&given).choice.apply(&mut settings);
+        parsed(&given).common.choice.apply(&mut settings);
         assert_eq!(settings.filter.projects, ["widgets"]);
         assert_eq!(settings.weights["a=b"].to_string(), "0.5");
         assert_eq!(settings.filter.since.unwrap().to_rfc3339(), "2026-01-02T00:00:00+00:00");

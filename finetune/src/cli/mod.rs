@@ -1,13 +1,16 @@
 //! The command line of `agent-memory-finetune`, which `cargo xtask train` hands its arguments on to.
 
+mod common;
 mod dataset;
 mod run;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use finetune::gguf::Quantisation;
 use finetune::model::{Recompute, Storage};
 
+pub(crate) use common::Common;
 pub(crate) use dataset::{Choice, DatasetArgs, Look};
 pub(crate) use run::RunArgs;
 
@@ -50,6 +53,9 @@ pub(crate) enum Command {
     /// Time some steps of training
     #[command(hide = true)]
     MeasureTraining(MeasureArgs),
+    /// Write a folder's model as a GGUF
+    #[command(hide = true)]
+    MeasureWriting(WriteArgs),
 }
 
 #[derive(Debug, Args)]
@@ -148,6 +154,16 @@ pub(crate) struct MeasureArgs {
     pub(crate) storage: Storage,
     #[arg(long, value_enum, default_value_t)]
     pub(crate) recompute: Recompute,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WriteArgs {
+    #[arg(long)]
+    pub(crate) base: PathBuf,
+    #[arg(long)]
+    pub(crate) out: PathBuf,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) quantisation: Quantisation,
 }
 
 #[cfg(test)]

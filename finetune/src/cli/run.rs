@@ -8,10 +8,9 @@ use finetune::gguf::Quantisation;
 use finetune::scale_out::{Strategy, Trainer};
 use finetune::stages::{Preset, RunConfig, Stage};
 
-use super::Choice;
+use super::Common;
 
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct RunArgs {
     /// The base: a folder, or a model's id on the Hugging Face hub, as Qwen/Qwen3-0.6B
     #[arg(long, value_name = "MODEL")]
@@ -31,9 +30,6 @@ pub(crate) struct RunArgs {
     /// How much is trained
     #[arg(long, value_enum)]
     pub(crate) preset: Option<Preset>,
-    /// Everything about a run (docs/finetune/runbook.md)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
     /// End the training after so many steps
     #[arg(long, value_name = "STEPS")]
     pub(crate) max_steps: Option<usize>,
@@ -49,24 +45,12 @@ pub(crate) struct RunArgs {
     /// LM Studio's folder of models; `~/.lmstudio/models` if not given
     #[arg(long, value_name = "FOLDER")]
     pub(crate) lm_studio_dir: Option<PathBuf>,
-    /// Print the configuration that would be used, as TOML, and do nothing
-    #[arg(long)]
-    pub(crate) print_config: bool,
-    /// Only check, and estimate what the run would take
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Agree to docs/finetune/consent.md without being asked, if a dataset is made
-    #[arg(long)]
-    pub(crate) accept_source_terms: bool,
+
+    #[command(flatten)]
+    pub(crate) common: Common,
 
     #[command(flatten)]
     pub(crate) elsewhere: ElsewhereArgs,
-
-    #[command(flatten)]
-    pub(crate) choice: Choice,
 }
 
 /// Training on other machines, with GPUs (docs/finetune/scale-out.md).
@@ -99,22 +83,22 @@ impl RunArgs {
             self.fresh_dataset,
             self.adapter.is_some(),
             self.preset.is_some(),
-            self.config.is_some(),
+            self.common.config.is_some(),
             self.max_steps.is_some(),
             self.quantisation.is_some(),
             self.stop_after != Stage::Install,
-            self.print_config,
-            self.dry_run,
-            self.json,
+            self.common.print_config,
+            self.common.dry_run,
+            self.common.json,
             self.elsewhere.trainer.is_some(),
-            self.choice.is_given(),
+            self.common.choice.is_given(),
         ];
         !said.contains(&true)
     }
 
     pub(crate) fn config(&self) -> Result<RunConfig> {
         let preset = self.preset.unwrap_or_default();
-        let mut config = match &self.config {
+        let mut config = match &self.common.config {
             Some(file) => RunConfig::read(file, preset)?,
             None => preset.config(),
         };
@@ -123,12 +107,12 @@ impl RunArgs {
         }
         config.base.gguf = self.base_gguf.clone().or(config.base.gguf);
         config.dataset.folder = self.dataset.clone().or(config.dataset.folder);
-        config.dataset.fresh |= self.fresh_dataset || self.choice.is_given();
+        config.dataset.fresh |= self.fresh_dataset || self.common.choice.is_given();
         config.adapter = self.adapter.clone().or(config.adapter);
         config.train.max_steps = self.max_steps.or(config.train.max_steps);
         config.gguf.quantisation = self.quantisation.unwrap_or(config.gguf.quantisation);
         config.install.lm_studio = self.lm_studio_dir.clone().or(config.install.lm_studio);
-        if let Some(seed) = self.choice.seed() {
+        if let Some(seed) = self.common.choice.seed() {
             config.train.seed = seed;
         }
         config.check()?;

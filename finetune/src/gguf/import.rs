@@ -1,17 +1,17 @@
 //! A GGUF back into a model's folder, in full precision: what is only published quantised can be a base too. The tokenizer comes from a
 //! folder, because a GGUF keeps not all of one.
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Write as _};
+use std::fs;
 use std::path::{Path, PathBuf};
 
+use candle_core::DType;
 use serde::Serialize;
-use serde_json::{Map, Value as Json, json};
+use serde_json::Value as Json;
 
 use super::verify::{config_of, known};
 use super::vocabulary::{TokenType, Vocabulary};
 use super::{Gguf, GgufError, TensorInfo, Value, names};
-use crate::base::{ModelConfig, TOKENIZER_FILES};
+use crate::base::{ModelConfig, TOKENIZER_FILES, tensor_file};
 use crate::files;
 
 /// How many numbers are decoded at once; a multiple of every block.
@@ -51,7 +51,8 @@ pub fn import(file: &Path, tokenizer: &Path, out: &Path) -> Result<Imported, Ggu
     fs::create_dir_all(out).map_err(unwritable(out))?;
     let sources = sources(&gguf, &config, better)?;
     let weights = out.join("model.safetensors");
-    files::replace(&weights, |partial| write_weights(&gguf, &sources, partial))?;
+    files::replace(&weights, |partial| write_weights(&gguf, &sources, partial))
+        .map_err(|error: GgufError| error.while_writing(&weights))?;
     for name in TOKENIZER_FILES {
         let from = tokenizer.join(name);
         if from.exists() {
@@ -130,33 +131,18 @@ fn sources<'a>(
     tensors.into_iter().map(find).collect()
 }
 
-/// A safetensors file: the length of its header, the header, and the numbers of each tensor.
 fn write_weights(gguf: &Gguf, sources: &[(String, &TensorInfo)], path: &Path) -> Result<(), GgufError> {
-    let mut header = Map::from_iter([("__metadata__".to_owned(), json!({"format": "pt"}))]);
-    let mut offset = 0;
-    for (name, tensor) in sources {
-        let end = offset + tensor.elements() * 4;
-        header.insert(name.clone(), json!({"dtype": "F32", "shape": tensor.shape, "data_offsets": [offset, end]}));
-        offset = end;
-    }
-    let mut header = Json::Object(header).to_string();
-    header.push_str(&" ".repeat(header.len().next_multiple_of(8) - header.len()));
-    let mut file = BufWriter::new(File::create(path)?);
-    file.write_all(&(header.len() as u64).to_le_bytes())?;
-    file.write_all(header.as_bytes())?;
-    for (_, tensor) in sources {
-        let elements = tensor.elements();
-        let mut start = 0;
-        while start < elements {
-            let end = elements.min(start + PART_ELEMENTS);
-            for number in gguf.numbers(tensor, start..end)? {
-                file.write_all(&number.to_le_bytes())?;
-            }
-            start = end;
+    let planned = |(name, tensor): &(String, &TensorInfo)| (name.clone(), DType::F32, tensor.shape.clone());
+    let planned: Vec<_> = sources.iter().map(planned).collect();
+    let mut tensors = sources.iter().map(|(_, tensor)| *tensor);
+    tensor_file::write(path, &planned, |_, output| {
+        let Some(tensor) = tensors.next() else { return Ok(()) };
+        for start in (0..tensor.elements()).step_by(PART_ELEMENTS as usize) {
+            let end = tensor.elements().min(start + PART_ELEMENTS);
+            output.floats(&gguf.numbers(tensor, start..end)?)?;
         }
-    }
-    file.flush()?;
-    Ok(())
+        Ok(())
+    })
 }
 
 fn config_json(gguf: &Gguf, config: &ModelConfig) -> Json {

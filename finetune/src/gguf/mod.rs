@@ -35,7 +35,7 @@ pub use verify::{Check, Verified, verify};
 pub use write::{Written, sha256_file, write};
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::base::ModelError;
 use crate::dataset::render::BaseError;
@@ -82,4 +82,14 @@ pub enum GgufError {
         "the tokenizer in `{folder}` is not the one of `{path}`: token {id} is {found:?} there and {expected:?} here"
     )]
     OtherTokenizer { folder: PathBuf, path: PathBuf, id: usize, found: String, expected: String },
+}
+
+impl GgufError {
+    /// Names the file that could not be written.
+    fn while_writing(self, path: &Path) -> Self {
+        match self {
+            Self::Io(source) => Self::Unwritable { path: path.to_owned(), source },
+            other => other,
+        }
+    }
 }

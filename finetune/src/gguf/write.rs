@@ -64,7 +64,8 @@ pub fn write(folder: &Path, out: &Path, quantisation: Quantisation, name: &str) 
         write_tensors(&weights, &plan, &mut output)?;
         done = Some((output.bytes, hex(&output.hasher.finalize())));
         Ok::<_, GgufError>(())
-    })?;
+    })
+    .map_err(|error| error.while_writing(out))?;
     let (bytes, sha256) = done.expect("it was filled");
     let file_name = out.file_name().unwrap_or_default().to_string_lossy();
     files::write(&hash_file, format!("{sha256}  {file_name}\n").as_bytes())

@@ -80,17 +80,25 @@ pub(super) fn write(
     let partial = files::partial(&place);
     let unwritable = |source| TrainError::unwritable(&place, source);
     remove(&partial).map_err(unwritable)?;
-    std::fs::create_dir_all(&partial).map_err(unwritable)?;
-    adapter::save(&partial.join(ADAPTER_FILE), trained)?;
-    adapter::save(&partial.join(MOMENTS_FILE), moments)?;
-    let state_text = serde_json::to_vec_pretty(state).map_err(|error| unwritable(error.into()))?;
-    files::write(&partial.join(STATE_FILE), &state_text).map_err(unwritable)?;
+    fill(&partial, state, trained, moments).inspect_err(|_| {
+        // The error that is reported is the one that matters; the next run removes what is left.
+        let _ = remove(&partial);
+    })?;
     remove(&place).map_err(unwritable)?;
     std::fs::rename(&partial, &place).map_err(unwritable)?;
     for (_, path) in numbered(folder).map_err(unwritable)?.into_iter().filter(|(_, path)| *path != place) {
         remove(&path).map_err(unwritable)?;
     }
     Ok(())
+}
+
+fn fill(folder: &Path, state: &State, trained: &[(String, Var)], moments: &[(String, Var)]) -> Result<(), TrainError> {
+    let unwritable = |source| TrainError::unwritable(folder, source);
+    std::fs::create_dir_all(folder).map_err(unwritable)?;
+    adapter::save(&folder.join(ADAPTER_FILE), trained)?;
+    adapter::save(&folder.join(MOMENTS_FILE), moments)?;
+    let state_text = serde_json::to_vec_pretty(state).map_err(|error| unwritable(error.into()))?;
+    files::write(&folder.join(STATE_FILE), &state_text).map_err(unwritable)
 }
 
 fn numbered(folder: &Path) -> io::Result<Vec<(usize, PathBuf)>> {

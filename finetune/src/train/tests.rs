@@ -6,26 +6,12 @@ use std::path::Path;
 use candle_core::{DType, Device, Tensor};
 
 use super::*;
-use crate::base::random::{Spread, random};
-use crate::base::{Architecture, ModelConfig, Weights};
+use crate::base::random::{Spread, random, tiny};
+use crate::base::{Architecture, Weights};
 use crate::model::{Model, Storage};
 
 fn model(settings: &TrainSettings) -> Model {
-    let config = ModelConfig {
-        architecture: Architecture::Qwen3,
-        vocabulary: 48,
-        hidden: 32,
-        intermediate: 48,
-        layers: 2,
-        heads: 2,
-        key_value_heads: 1,
-        head_width: 16,
-        states_head_width: true,
-        rope_theta: 1e6,
-        norm_epsilon: 1e-6,
-        tied: true,
-        context_length: 128,
-    };
+    let config = tiny(Architecture::Qwen3, 48);
     let folder = tempfile::tempdir().unwrap();
     random(folder.path(), &config, None, (DType::F32, Spread::SMALL, 3)).unwrap();
     let weights = Weights::open(folder.path()).unwrap();

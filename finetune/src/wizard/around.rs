@@ -48,7 +48,7 @@ impl Around {
             user: std::env::home_dir().filter(|folder| !folder.as_os_str().is_empty()),
             usual_lm_studio: install::usual_folder().ok(),
             named_lm_studio: arguments.lm_studio_dir.clone(),
-            seed: arguments.choice.seed(),
+            seed: arguments.common.choice.seed(),
             here: std::env::current_dir()?,
             projects: projects(home).await,
             fetch: fetch::fetch,

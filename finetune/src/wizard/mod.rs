@@ -72,7 +72,7 @@ async fn decision(around: Around) -> anyhow::Result<Asked<Decision>> {
 }
 
 async fn start(mut arguments: RunArgs, answers: Answers) -> anyhow::Result<ExitCode> {
-    arguments.choice.narrow(answers.filters.projects, answers.filters.only_successful);
+    arguments.common.choice.narrow(answers.filters.projects, answers.filters.only_successful);
     let declined = Arc::new(OnceLock::new());
     let watching = Watching::new(ask::terminal(), cancelled_by_interrupt(), Arc::clone(&declined));
     let finished = go(&arguments, answers.config, Stage::Install, watching).await;

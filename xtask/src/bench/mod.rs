@@ -5,6 +5,7 @@ pub(crate) mod backfill;
 pub(crate) mod chaos;
 pub(crate) mod dataset;
 pub(crate) mod gate;
+pub(crate) mod gguf;
 pub(crate) mod hook;
 pub(crate) mod ingest;
 mod load;

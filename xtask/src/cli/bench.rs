@@ -23,6 +23,8 @@ pub enum BenchCommand {
     Dataset(BenchDatasetArgs),
     /// Training a model of the shape of Qwen3-0.6B, against PyTorch and PEFT
     Train(BenchTrainArgs),
+    /// Writing a model of the shape of Qwen3-0.6B as a GGUF, against llama.cpp's converter and quantizer
+    Gguf(BenchGgufArgs),
     /// Break things under load and count what is lost, doubled, stuck or late
     Chaos(BenchChaosArgs),
     /// Taking secrets out of 4 KiB of text against the keyword scan alone
@@ -64,6 +66,36 @@ pub struct BenchTrainArgs {
     /// Steps of each run; the first is not counted
     #[arg(long, default_value_t = 3)]
     pub steps: usize,
+
+    /// Also write the figures into docs/benchmarks.md
+    #[arg(long)]
+    pub write: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchGgufArgs {
+    /// Folder of the tokenizer and chat template of Qwen3
+    pub tokenizer: PathBuf,
+
+    /// llama.cpp's folder with convert_hf_to_gguf.py and gguf-py
+    #[arg(long, value_name = "FOLDER")]
+    pub converter: PathBuf,
+
+    /// llama.cpp's library (libllama), whose quantizer is measured too
+    #[arg(long, value_name = "FILE")]
+    pub library: Option<PathBuf>,
+
+    /// A Python that has torch, transformers and sentencepiece
+    #[arg(long, default_value = "python3")]
+    pub python: PathBuf,
+
+    /// How often everything is measured
+    #[arg(long, default_value_t = 3)]
+    pub rounds: usize,
 
     /// Also write the figures into docs/benchmarks.md
     #[arg(long)]

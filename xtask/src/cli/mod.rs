@@ -19,7 +19,7 @@ pub use backfill::{BackfillAgent, BackfillArgs};
 pub use backup::{BackupArgs, BackupCommand, KeyArgs, MakeBackupArgs, PruneArgs, RestoreArgs, VerifyArgs};
 pub use bench::{
     BackfillWork, BackfillWorkerArgs, BenchBackfillArgs, BenchChaosArgs, BenchCommand, BenchDatasetArgs, BenchGateArgs,
-    BenchHookArgs, BenchIngestArgs, BenchLocomoArgs, BenchRecallArgs, BenchRedactArgs, BenchTrainArgs,
+    BenchGgufArgs, BenchHookArgs, BenchIngestArgs, BenchLocomoArgs, BenchRecallArgs, BenchRedactArgs, BenchTrainArgs,
 };
 pub use leaving::{ExportArgs, ImportArgs};
 pub use lessons::{

@@ -5,9 +5,11 @@ mod backfill;
 mod chaos;
 mod dataset;
 mod gate;
+mod gguf;
 mod hook;
 mod ingest;
 mod locomo;
+mod random_base;
 mod recall;
 mod redact;
 mod train;
@@ -33,6 +35,7 @@ pub(super) async fn run(command: &BenchCommand, home: &Home, printer: &Printer) 
     match command {
         BenchCommand::Hook(arguments) => hook::run(arguments, printer).await,
         BenchCommand::Gate(arguments) => gate::run(arguments, printer).await,
+        BenchCommand::Gguf(arguments) => gguf::run(arguments, printer).await,
         BenchCommand::Backfill(arguments) => backfill::run(arguments, printer).await,
         BenchCommand::BackfillWorker(arguments) => worker::run(arguments, home, printer).await,
         BenchCommand::Ingest(arguments) => ingest::run(arguments, printer).await,
