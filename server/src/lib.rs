@@ -103,7 +103,9 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
     let background = tasks.spawn({
         let (app, shutdown) = (app.clone(), shutdown.clone());
         let (projects, home) = (config.projects, config.home);
-        async move { Box::pin(work(app, (&folders, home.as_ref()), projects, &shutdown)).await.inspect_err(|_| shutdown.cancel()) }
+        async move {
+            Box::pin(work(app, (&folders, home.as_ref()), projects, &shutdown)).await.inspect_err(|_| shutdown.cancel())
+        }
     });
     tasks.close();
 

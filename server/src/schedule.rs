@@ -41,7 +41,8 @@ async fn back_up(home: &Home) -> anyhow::Result<()> {
     command.args(["backup", "--scheduled", "--if-due", "--quiet"]).env("AGENT_MEMORY_HOME", home.root());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
     let run = command.output();
-    let output = tokio::time::timeout(DEADLINE, run).await.context("it did not end")?.context("it could not be started")?;
+    let output =
+        tokio::time::timeout(DEADLINE, run).await.context("it did not end")?.context("it could not be started")?;
     // What it says names files of the home, but nothing of what is remembered.
     anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim());
     Ok(())
@@ -56,9 +57,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path());
         assert!(!is_ours(&home));
-        for (text, expected) in
-            [(r#"{"scheduler":"server"}"#, true), (r#"{"scheduler":"cron"}"#, false), (r#"{"scheduler":null}"#, false), ("x", false)]
-        {
+        for (text, expected) in [
+            (r#"{"scheduler":"server"}"#, true),
+            (r#"{"scheduler":"cron"}"#, false),
+            (r#"{"scheduler":null}"#, false),
+            ("x", false),
+        ] {
             std::fs::write(home.schedule_file(), text).unwrap();
             assert_eq!(is_ours(&home), expected, "{text}");
         }

@@ -74,7 +74,10 @@ mod tests {
         assert_eq!(with_notice(None, None), None);
         assert_eq!(with_notice(None, notice()), Some(json!({"systemMessage": "n"})));
         let both = with_notice(reply(Agent::ClaudeCode, Occasion::Brief, "x".into()), notice()).unwrap();
-        assert_eq!((&both["systemMessage"], &both["hookSpecificOutput"]["additionalContext"]), (&json!("n"), &json!("x")));
+        assert_eq!(
+            (&both["systemMessage"], &both["hookSpecificOutput"]["additionalContext"]),
+            (&json!("n"), &json!("x"))
+        );
     }
 
     #[test]

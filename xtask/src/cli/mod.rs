@@ -26,8 +26,8 @@ pub use lessons::{
     AcceptLessonArgs, AddLessonArgs, EditLessonArgs, LessonsCommand, ListLessonsArgs, MineArgs, RetireLessonArgs,
     ShowLessonArgs, StatsArgs, TestLessonArgs, TriggerArgs,
 };
-pub use schedule::{InstallScheduleArgs, ScheduleCommand};
 pub use projects::{AliasArgs, ExcludeArgs, MergeArgs, ProjectCommand, SplitArgs, UndoArgs};
+pub use schedule::{InstallScheduleArgs, ScheduleCommand};
 
 use crate::output::Verbosity;
 

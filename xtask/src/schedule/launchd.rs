@@ -27,7 +27,7 @@ pub(super) async fn take_away(job: &Job) -> Result<()> {
     if holds(job).await? {
         tool::must("launchctl", &["bootout", &target(job).await?], "").await?;
     }
-    files::remove(&file(job)?)
+    files::remove(&file(job)?).map(drop)
 }
 
 pub(super) async fn holds(job: &Job) -> Result<bool> {
@@ -101,7 +101,10 @@ mod tests {
 
     #[test]
     fn writes_a_file_that_starts_the_installed_program_each_hour() {
-        check("/Users/ann/Library/Application Support/agent-memory", "/Users/ann/Library/Application Support/agent-memory/bin/agent-memory");
+        check(
+            "/Users/ann/Library/Application Support/agent-memory",
+            "/Users/ann/Library/Application Support/agent-memory/bin/agent-memory",
+        );
         check("/Users/a&b/<memory>", "/Users/a&amp;b/&lt;memory&gt;/bin/agent-memory");
     }
 }

@@ -123,7 +123,9 @@ pub async fn install(home: &Home, runtime: RuntimeKind, wanted: Option<Scheduler
 
 fn no_scheduler() -> anyhow::Error {
     hinted(
-        anyhow!("there is nothing on this machine that starts a job each day: no systemd of yours, no launchd, no cron"),
+        anyhow!(
+            "there is nothing on this machine that starts a job each day: no systemd of yours, no launchd, no cron"
+        ),
         "start a cron daemon, or have `agent-memory backup --scheduled` started by something of your own",
     )
 }

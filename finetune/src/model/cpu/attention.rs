@@ -228,5 +228,7 @@ fn softmax(row: &mut [f32]) {
         *number = exp(*number - greatest);
     }
     let scale = 1.0 / row.iter().sum::<f32>();
-    row.iter_mut().for_each(|number| *number *= scale);
+    for number in row {
+        *number *= scale;
+    }
 }

@@ -12,16 +12,15 @@ impl Buffers {
         let mut free = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |buffer: &Vec<f32>| (count..=2 * count).contains(&buffer.capacity());
         let best = (0..free.len()).filter(|at| fits(&free[*at])).min_by_key(|at| free[*at].capacity());
-        let mut numbers = match best {
-            Some(best) => free.swap_remove(best),
-            None => {
-                // One that is too small makes way, so that there are never more than were in use at once.
-                let small = |at: &usize| free[*at].capacity() < count;
-                if let Some(largest) = (0..free.len()).filter(small).max_by_key(|at| free[*at].capacity()) {
-                    free.swap_remove(largest);
-                }
-                Vec::with_capacity(count)
+        let mut numbers = if let Some(best) = best {
+            free.swap_remove(best)
+        } else {
+            // One that is too small makes way, so that there are never more than were in use at once.
+            let small = |at: &usize| free[*at].capacity() < count;
+            if let Some(largest) = (0..free.len()).filter(small).max_by_key(|at| free[*at].capacity()) {
+                free.swap_remove(largest);
             }
+            Vec::with_capacity(count)
         };
         drop(free);
         numbers.resize(count, 0.0);

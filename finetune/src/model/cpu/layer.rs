@@ -142,8 +142,8 @@ impl Layer {
         places: &Places,
         then: impl FnOnce(Attention<'_>) -> R,
     ) -> Result<R> {
-        let placed = |queries: Placing<'_>, keys: Placing<'_>| (queries.forward(query), keys.forward(key));
-        let (queries, keys) = self.with_placings(places, placed)?;
+        let forward = |queries: Placing<'_>, keys: Placing<'_>| (queries.forward(query), keys.forward(key));
+        let (queries, keys) = self.with_placings(places, forward)?;
         Ok(then(Attention { queries: &queries, keys: &keys, values: value, places, heads: self.shape }))
     }
 

@@ -41,11 +41,15 @@ fn turn(row: &mut [f32], target: usize, denominator: f64) -> f64 {
     let chosen = f64::from(row[target] - greatest);
     let mut sum = 0.0;
     for part in row.chunks_mut(4096) {
-        part.iter_mut().for_each(|number| *number = exp(*number - greatest));
+        for number in part.iter_mut() {
+            *number = exp(*number - greatest);
+        }
         sum += f64::from(part.iter().sum::<f32>());
     }
     let scale = (1.0 / (sum * denominator)) as f32;
-    row.iter_mut().for_each(|number| *number *= scale);
+    for number in row.iter_mut() {
+        *number *= scale;
+    }
     row[target] -= (1.0 / denominator) as f32;
     sum.ln() - chosen
 }

@@ -29,7 +29,7 @@ pub(super) fn exp(x: f32) -> f32 {
     let bounded = x.clamp(-87.0, 88.0);
     let whole = (bounded * std::f32::consts::LOG2_E + ROUND) - ROUND;
     let rest = (bounded - whole * 0.693_359_4) + whole * 2.121_944_4e-4;
-    let polynomial = [1.398_2e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 5.000_000_1e-1];
+    let polynomial = [1.398_2e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5];
     let sum = polynomial.iter().fold(1.987_569_2e-4, |sum, coefficient| sum * rest + coefficient);
     let value = (sum * rest * rest + rest + 1.0) * f32::from_bits((((whole as i32) + 127) << 23) as u32);
     if x < -87.0 { 0.0 } else { value }

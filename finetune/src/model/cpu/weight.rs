@@ -109,7 +109,7 @@ impl Weight<'_> {
                 return all.submatrix(rows.start, columns.start, rows.len(), width);
             }
             Numbers::Bf16(numbers) => {
-                begins.for_each(|from| piece.extend(numbers[from..from + width].iter().map(widened)));
+                begins.for_each(|from| piece.extend(numbers[from..from + width].iter().copied().map(widened)));
             }
             Numbers::F16(numbers) => {
                 begins.for_each(|from| piece.extend(numbers[from..from + width].iter().map(|number| number.to_f32())));
@@ -128,6 +128,6 @@ impl Weight<'_> {
 
 /// bf16 is the upper half of an f32.
 #[inline]
-fn widened(number: &bf16) -> f32 {
+fn widened(number: bf16) -> f32 {
     f32::from_bits(u32::from(number.to_bits()) << 16)
 }
