@@ -44,6 +44,7 @@ impl Installed {
         std::fs::write(home.installation_file(), installation.to_string())?;
         let server = programs::server().await?;
         programs::place(&server, &home.program("agent-memory-server"))?;
+        programs::place(&programs::xtask().await?, &home.program("agent-memory"))?;
         layout::write_start_command(&home)?;
         Ok(Self { home, postgres, pool, folder })
     }

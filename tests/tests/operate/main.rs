@@ -6,3 +6,4 @@ mod broken;
 mod docker;
 mod encrypted;
 mod leaving;
+mod schedule;

@@ -22,11 +22,11 @@ pub struct Job {
 impl Job {
     pub fn of(home: &Home) -> Self {
         let digest = Sha256::digest(home.root().as_os_str().as_encoded_bytes());
-        let short: String = digest[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+        let short = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
         Self {
             program: home.program("agent-memory"),
             home: home.clone(),
-            name: format!("agent-memory-backup-{short}"),
+            name: format!("agent-memory-backup-{short:08x}"),
             minute: digest[4] % 60,
         }
     }

@@ -52,10 +52,11 @@ fn file(job: &Job) -> Result<PathBuf> {
 /// launchd.plist(5). A start that was missed while the machine slept is made up for when it wakes.
 fn text(job: &Job) -> String {
     let program = job.program.display().to_string();
-    let words: String = std::iter::once(program.as_str())
+    let words: Vec<_> = std::iter::once(program.as_str())
         .chain(ARGUMENTS)
         .map(|word| format!("\t\t<string>{}</string>\n", escaped(word)))
         .collect();
+    let words = words.concat();
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
          <!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n\
