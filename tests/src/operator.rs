@@ -19,8 +19,18 @@ pub struct Told {
 
 /// Runs `cargo xtask` with these arguments, in an environment that holds the home and these variables only.
 pub async fn run(stack: &Stack, arguments: &[&str], environment: &[(&str, OsString)]) -> Result<Told> {
-    let output = Command::new(programs::xtask().await?)
-        .args(arguments)
+    let mut command = Command::new(programs::xtask().await?);
+    ended(stack, command.args(arguments), environment).await
+}
+
+/// The same in the folder beside the home: what is named from there is called so in what comes of it.
+pub async fn run_beside(stack: &Stack, arguments: &[&str]) -> Result<Told> {
+    let mut command = Command::new(programs::xtask().await?);
+    ended(stack, command.args(arguments).current_dir(stack.scratch()), &[]).await
+}
+
+async fn ended(stack: &Stack, command: &mut Command, environment: &[(&str, OsString)]) -> Result<Told> {
+    let output = command
         .env_clear()
         .env("AGENT_MEMORY_HOME", stack.home().root())
         .env("HOME", stack.scratch())
