@@ -20,7 +20,7 @@ pub const SET_BY_CARGO: [&str; 6] = [
 
 /// A cargo that builds as one does which a person starts.
 pub(crate) fn as_a_person(cargo: Cmd<'_>) -> Cmd<'_> {
-    SET_BY_CARGO.iter().fold(cargo, |cargo, name| cargo.env_remove(name))
+    SET_BY_CARGO.iter().fold(cargo, Cmd::env_remove)
 }
 
 /// The root folder of a checkout of this project.
