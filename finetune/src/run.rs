@@ -188,10 +188,10 @@ async fn dataset(
     {
         return Ok((latest, false));
     }
-    let Common { choice, accept_source_terms, .. } = arguments.common.clone();
+    let Common { accept_source_terms, choice, .. } = arguments.common.clone();
     let order = DatasetArgs {
         base_name: Some(base_name.to_owned()),
-        common: Common { choice, accept_source_terms, ..Common::default() },
+        common: Common { accept_source_terms, choice, ..Common::default() },
         ..DatasetArgs::default()
     };
     make::for_run(&order, &base, home, &out).await.map(|folder| (folder, false))

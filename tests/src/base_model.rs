@@ -1,8 +1,12 @@
-//! The tokenizers and chat templates of base models, as npm has them: what a dataset needs of a base, without its weights.
+//! The tokenizers and chat templates of base models, as npm has them: what a dataset needs of a base, without its weights. And bases of
+//! random numbers with those tokenizers, which are small enough to be trained in a test.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use candle_core::DType;
+use finetune::base::random::{self, Spread, tiny};
+use finetune::base::{Architecture, cut};
 
 use crate::clients::npm;
 use crate::{settings, summary};
@@ -45,4 +49,14 @@ impl Family {
             }
         }
     }
+}
+
+/// So many tokens the cut tokenizers have.
+const VOCABULARY: usize = 8192;
+
+/// Writes a base of random numbers into a folder: a tiny shape, the first tokens of a family's tokenizer, and its template.
+pub fn random(tokenizer: &Path, architecture: Architecture, folder: &Path) -> Result<()> {
+    let words = tempfile::tempdir().context("making a folder for the cut tokenizer")?;
+    cut(tokenizer, words.path(), VOCABULARY)?;
+    random::random(folder, &tiny(architecture, VOCABULARY), Some(words.path()), (DType::F32, Spread::SMALL, 7))
 }

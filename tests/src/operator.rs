@@ -26,6 +26,13 @@ pub async fn run(stack: &Stack, arguments: &[&str], environment: &[(&str, OsStri
     told(command).await
 }
 
+/// The same in the folder beside the home: what is named from there is called so in what comes of it.
+pub async fn run_beside(stack: &Stack, arguments: &[&str]) -> Result<Told> {
+    let mut command = command(stack.home()).await?;
+    command.args(arguments).current_dir(stack.scratch());
+    told(command).await
+}
+
 /// `cargo xtask` for that home, without arguments yet, in an environment that holds the home only. The folder above it is the user's.
 pub async fn command(home: &Home) -> Result<Command> {
     let mut command = Command::new(programs::xtask().await?);

@@ -10,11 +10,15 @@ use std::process::Stdio;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use tokio::process::Command;
 use tokio::sync::OnceCell;
+use xtask::repository::SET_BY_CARGO;
 
 use crate::settings;
 
 /// `tests` is among them so that cargo unifies the features as it did for the test run, and builds nothing twice.
 const PACKAGES: [&str; 6] = ["tests", "hooks", "server", "mcp", "finetune", "xtask"];
+
+/// The programs are built as the tests were.
+const FEATURES: &[&str] = if cfg!(feature = "smoke") { &["--features", "tests/smoke"] } else { &[] };
 
 static FOLDER: OnceCell<Result<PathBuf, String>> = OnceCell::const_new();
 
@@ -74,9 +78,14 @@ async fn build_into(folder: &Path) -> Result<()> {
     let profile = folder.file_name().and_then(|name| name.to_str()).context("the target folder has no name")?;
     let target = folder.parent().context("the target folder has no parent")?;
     let cargo = settings::get("CARGO").unwrap_or_else(|| "cargo".to_owned());
-    let output = Command::new(cargo)
+    let mut command = Command::new(cargo);
+    for name in SET_BY_CARGO {
+        command.env_remove(name);
+    }
+    let output = command
         .args(["build", "--quiet", "--bins", "--profile", if profile == "debug" { "dev" } else { profile }])
         .args(PACKAGES.iter().flat_map(|package| ["--package", package]))
+        .args(FEATURES)
         .arg("--target-dir")
         .arg(target)
         .current_dir(settings::checkout())

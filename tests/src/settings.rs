@@ -16,6 +16,8 @@ pub const MODELS: &str = "AGENT_MEMORY_TEST_MODELS";
 pub const RECORDINGS: &str = "AGENT_MEMORY_TEST_RECORDINGS";
 /// The file that the summary's lines are added to; without it they go to stderr.
 pub const SUMMARY: &str = "AGENT_MEMORY_TEST_SUMMARY";
+/// A folder of the checkout that the reports of the models which tests train are copied into, one folder a run.
+pub const TRAINING_REPORTS: &str = "AGENT_MEMORY_TEST_TRAINING_REPORTS";
 /// Set to `1` where a missing client (Claude Code, Codex, Gemini CLI), engine or model must fail the run.
 pub const REQUIRE_CLIENTS: &str = "AGENT_MEMORY_REQUIRE_CLIENTS";
 

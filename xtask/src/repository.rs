@@ -3,8 +3,25 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use xshell::Cmd;
 
 use crate::output::HintExt;
+
+/// What cargo tells the programs that it runs about their own package. Build scripts ask for it (ring's does): to a cargo that such a
+/// program starts it looks changed, and half of all dependencies would be compiled anew each time.
+pub const SET_BY_CARGO: [&str; 6] = [
+    "CARGO_MANIFEST_DIR",
+    "CARGO_PKG_NAME",
+    "CARGO_PKG_VERSION_MAJOR",
+    "CARGO_PKG_VERSION_MINOR",
+    "CARGO_PKG_VERSION_PATCH",
+    "CARGO_PKG_VERSION_PRE",
+];
+
+/// A cargo that builds as one does which a person starts.
+pub(crate) fn as_a_person(cargo: Cmd<'_>) -> Cmd<'_> {
+    SET_BY_CARGO.iter().fold(cargo, Cmd::env_remove)
+}
 
 /// The root folder of a checkout of this project.
 #[derive(Debug, Clone)]

@@ -5,11 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use candle_core::DType;
-use finetune::base::random::{Spread, random};
-use finetune::base::{Architecture, ModelConfig, cut};
+use finetune::base::Architecture;
 use finetune::stages::{Preset, RunConfig};
-use tests::base_model::Family;
+use tests::base_model::{self, Family};
 use tests::stack::Stack;
 use tests::terminal::Terminal;
 use tests::{operator, programs, wait};
@@ -148,27 +146,10 @@ async fn answer_the_rest(terminal: &mut Terminal) -> Result<()> {
     terminal.pick("Where do LM Studio's models lie?", ".lmstudio/models").await
 }
 
-/// Random numbers in the shape of a Qwen3, among the models of the home, with the first words of its tokenizer.
+/// Random numbers in the shape of a Qwen3, among the models of the home.
 fn tiny_base(stack: &Stack, tokenizer: &Path) -> Result<PathBuf> {
-    const VOCABULARY: usize = 4096;
-    let (words, folder) = (stack.scratch().join("tokenizer"), stack.home().models().join("base").join("tiny"));
-    cut(tokenizer, &words, VOCABULARY)?;
-    let config = ModelConfig {
-        architecture: Architecture::Qwen3,
-        vocabulary: VOCABULARY,
-        hidden: 64,
-        intermediate: 96,
-        layers: 2,
-        heads: 4,
-        key_value_heads: 2,
-        head_width: 32,
-        states_head_width: true,
-        rope_theta: 1e6,
-        norm_epsilon: 1e-6,
-        tied: true,
-        context_length: 4096,
-    };
-    random(&folder, &config, Some(&words), (DType::F32, Spread::SMALL, 7))?;
+    let folder = stack.home().models().join("base").join("tiny");
+    base_model::random(tokenizer, Architecture::Qwen3, &folder)?;
     Ok(folder)
 }
 

@@ -177,9 +177,9 @@ pub struct DownArgs {
 
 #[derive(Debug, Args)]
 pub struct CiArgs {
-    /// Also give the GGUF files that are written here to llama.cpp and mistralrs; compiling mistralrs takes ten minutes
+    /// Leave mistralrs out: compiling it for the first time takes ten minutes
     #[arg(long)]
-    pub engines: bool,
+    pub no_engines: bool,
 }
 
 #[derive(Debug, Args)]
@@ -250,8 +250,12 @@ pub enum Service {
     Postgres,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct TestArgs {
+    /// Also compile mistralrs, which takes ten minutes the first time, and have it answer with the models that are trained here
+    #[arg(long)]
+    pub engines: bool,
+
     /// Handed on to `cargo test`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub arguments: Vec<String>,

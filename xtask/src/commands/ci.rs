@@ -5,21 +5,19 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use xshell::{Shell, cmd};
 
-use crate::cli::{CiArgs, PrepareArgs};
+use super::test::ENGINES;
+use crate::cli::{CiArgs, PrepareArgs, TestArgs};
 use crate::output::{HintExt, Printer, human_duration};
-use crate::repository::Repository;
+use crate::repository::{Repository, as_a_person};
 
 pub(super) async fn run(arguments: &CiArgs, printer: &Printer) -> Result<()> {
     let started = Instant::now();
-    in_background(printer, check_without_database).await?;
+    let engines = !arguments.no_engines;
+    let checks: fn(&Shell, &Printer) -> Result<()> = if engines { check_with_engines } else { check_without_database };
+    in_background(printer, checks).await?;
     printer.note("Checking that .sqlx is fresh");
     super::prepare::run(&PrepareArgs { check: true }, printer).await?;
-    super::test::run(&[], printer).await?;
-    if arguments.engines {
-        in_background(printer, test_with_engines).await?;
-    } else {
-        printer.note("Engines (llama.cpp, mistralrs): not tested; --engines does, and compiles mistralrs first");
-    }
+    super::test::run(&TestArgs { engines, arguments: Vec::new() }, printer).await?;
     printer.note(format_args!("All checks passed in {}", human_duration(started.elapsed())));
     Ok(())
 }
@@ -45,14 +43,14 @@ fn check_without_database(shell: &Shell, printer: &Printer) -> Result<()> {
         .context("the code is not formatted")
         .hint("run `cargo fmt --all`")?;
     printer.note("Checking lints");
-    cmd!(shell, "cargo clippy --workspace --all-targets --locked -- -D warnings")
+    as_a_person(cmd!(shell, "cargo clippy --workspace --all-targets --locked -- -D warnings"))
         .quiet()
         .run()
         .context("clippy has complaints; they are above")?;
     printer.note("Checking the documentation");
     {
         let _flags = shell.push_env("RUSTDOCFLAGS", "-D warnings");
-        cmd!(shell, "cargo doc --workspace --no-deps --locked")
+        as_a_person(cmd!(shell, "cargo doc --workspace --no-deps --locked"))
             .quiet()
             .run()
             .context("rustdoc has complaints; they are above")?;
@@ -68,11 +66,12 @@ fn check_without_database(shell: &Shell, printer: &Printer) -> Result<()> {
         .context("cargo deny has complaints; they are above")
 }
 
-/// By itself, because its engine is compiled for nothing else.
-fn test_with_engines(shell: &Shell, printer: &Printer) -> Result<()> {
-    printer.note("Testing with real engines");
-    cmd!(shell, "cargo test -p tests --features smoke --test engines --locked")
+/// The same, and what only programs with mistralrs have.
+fn check_with_engines(shell: &Shell, printer: &Printer) -> Result<()> {
+    check_without_database(shell, printer)?;
+    printer.note("Checking lints of what is compiled with mistralrs");
+    as_a_person(cmd!(shell, "cargo clippy --workspace --all-targets --features {ENGINES} --locked -- -D warnings"))
         .quiet()
         .run()
-        .context("tests with real engines failed; cargo's messages above name them")
+        .context("clippy has complaints about what is compiled with mistralrs; they are above")
 }

@@ -63,7 +63,7 @@ pub async fn run(command: Command, printer: &Printer) -> Result<()> {
         Command::Images => images::run(printer).await,
         Command::Project(command) => project::run(command, &home, printer).await,
         Command::Lessons(command) => lessons::run(command, &home, printer).await,
-        Command::Test(arguments) => test::run(&arguments.arguments, printer).await,
+        Command::Test(arguments) => test::run(&arguments, printer).await,
         Command::Ci(arguments) => ci::run(&arguments, printer).await,
         Command::Prepare(arguments) => prepare::run(&arguments, printer).await,
         Command::Bench(command) => bench::run(&command, &home, printer).await,

@@ -18,7 +18,7 @@ use crate::cli::PrepareArgs;
 use crate::files;
 use crate::install::build::target_folder;
 use crate::output::{HintExt, Printer, hinted};
-use crate::repository::Repository;
+use crate::repository::{Repository, as_a_person};
 use crate::runtime::embedded::{self, Postgres};
 
 pub(super) async fn run(arguments: &PrepareArgs, printer: &Printer) -> Result<()> {
@@ -76,7 +76,7 @@ fn check_memory(root: &Path, url: &str) -> Result<Queries> {
     shell.set_var("SQLX_OFFLINE_DIR", &folder);
     let expanded = {
         let _touched = Touched::make(&root.join("memory/src/lib.rs"))?;
-        cmd!(shell, "cargo check --quiet --locked -p memory --features embed,bench").quiet().run()
+        as_a_person(cmd!(shell, "cargo check --quiet --locked -p memory --features embed,bench")).quiet().run()
     };
     expanded.context("a query does not fit the migrations; cargo's messages are above")?;
     let queries = read_queries(&folder)?;

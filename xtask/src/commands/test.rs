@@ -6,13 +6,14 @@ use anyhow::{Context, Result, bail};
 use memory::home::Home;
 use xshell::{Shell, cmd};
 
+use crate::cli::TestArgs;
 use crate::files;
 use crate::install::build::target_folder;
 use crate::install::downloads::Downloads;
 use crate::install::model::{self, ModelSource};
 use crate::install::pins::Target;
 use crate::output::{Printer, Verbosity};
-use crate::repository::Repository;
+use crate::repository::{Repository, as_a_person};
 use crate::runtime::docker;
 use crate::runtime::embedded::{self, Postgres};
 
@@ -21,17 +22,23 @@ const POSTGRES_IMAGE: &str = "AGENT_MEMORY_TEST_POSTGRES_IMAGE";
 const SUMMARY: &str = "AGENT_MEMORY_TEST_SUMMARY";
 const MODELS: &str = "AGENT_MEMORY_TEST_MODELS";
 
-pub(super) async fn run(arguments: &[String], printer: &Printer) -> Result<()> {
+/// The feature that compiles mistralrs into the tests and into the programs that they start.
+pub(super) const ENGINES: &str = "tests/smoke";
+
+pub(super) async fn run(arguments: &TestArgs, printer: &Printer) -> Result<()> {
     let repository = Repository::locate()?;
     let shell = Shell::new().context("cannot start processes here")?;
     shell.change_dir(repository.root());
+    let engines = arguments.engines;
     let image = prepare_database(printer).await?;
     let models = prepare_model(printer).await;
     let summary = target_folder(&shell)?.join("agent-memory-test-summary.txt");
     files::remove(&summary)?;
     let passed = tokio::task::spawn_blocking({
         let (arguments, summary, quiet) =
-            (arguments.to_vec(), summary.clone(), printer.verbosity() == Verbosity::Quiet);
+            (arguments.arguments.clone(), summary.clone(), printer.verbosity() == Verbosity::Quiet);
+        // With all of the workspace, so that nothing is compiled a second time for the engines alone.
+        let features = engines.then_some(["--features", ENGINES]);
         move || {
             shell.set_var(SUMMARY, summary);
             shell.set_var("SQLX_OFFLINE", "true");
@@ -42,7 +49,9 @@ pub(super) async fn run(arguments: &[String], printer: &Printer) -> Result<()> {
                 shell.set_var(MODELS, models);
             }
             let quiet = quiet.then_some("--quiet");
-            cmd!(shell, "cargo test --workspace --locked {quiet...} {arguments...}").quiet().run().is_ok()
+            let features = features.iter().flatten();
+            let tests = cmd!(shell, "cargo test --workspace --locked {features...} {quiet...} {arguments...}");
+            as_a_person(tests).quiet().run().is_ok()
         }
     })
     .await

@@ -12,7 +12,7 @@ use xshell::{Shell, cmd};
 use super::layout::PROGRAMS;
 use crate::files::{self, Mode};
 use crate::output::{HintExt, Printer, Verbosity, hinted};
-use crate::repository::Repository;
+use crate::repository::{Repository, SET_BY_CARGO};
 
 /// Builds everything that an installation runs; cargo's own progress is shown. Gives cargo's target folder. Dropped, it
 /// ends cargo: a download that fails meanwhile shall be told at once.
@@ -87,7 +87,11 @@ pub fn install_programs(home: &Home, target_folder: &Path) -> Result<Vec<&'stati
 
 async fn run_cargo(arguments: &[&str], repository: &Repository, printer: &Printer) -> Result<()> {
     let quiet = (printer.verbosity() == Verbosity::Quiet).then_some("--quiet");
-    let status = Command::new("cargo")
+    let mut cargo = Command::new("cargo");
+    for name in SET_BY_CARGO {
+        cargo.env_remove(name);
+    }
+    let status = cargo
         .args(["build", "--locked"])
         .args(quiet)
         .args(arguments)

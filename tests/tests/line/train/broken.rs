@@ -35,10 +35,28 @@ answer_tokens = 8
 ";
 const STAGE_DEADLINE: Duration = Duration::from_mins(3);
 
-struct Site {
-    stack: Stack,
+pub(super) struct Site {
+    pub(super) stack: Stack,
     base: PathBuf,
     dataset: PathBuf,
+}
+
+impl Site {
+    /// An installation with a base and a dataset for it.
+    pub(super) async fn of(tokenizer: &Path, architecture: Architecture) -> Result<Self> {
+        let stack = installed().await?;
+        record(&stack, "widgets", 20, Labels::Right).await?;
+        let base = tiny(&stack, tokenizer, architecture)?;
+        let dataset = dataset(&stack, &base, "widgets").await?;
+        Ok(Self { stack, base, dataset })
+    }
+
+    /// Of a run on its base and dataset.
+    pub(super) fn arguments(&self) -> Result<Vec<String>> {
+        let mut all = arguments(self, &self.base)?;
+        all.extend(["--dataset".to_owned(), shown(&self.dataset)]);
+        Ok(all)
+    }
 }
 
 #[tokio::test]
@@ -46,11 +64,7 @@ async fn says_what_is_wrong_and_goes_on_after_being_killed() -> Result<()> {
     let (Some(tokenizer), Some(other)) = (Family::Qwen25.folder().await?, Family::Qwen3.folder().await?) else {
         return Ok(());
     };
-    let stack = installed().await?;
-    record(&stack, "widgets", 20, Labels::Right).await?;
-    let base = tiny(&stack, &tokenizer, Architecture::Qwen2)?;
-    let dataset = dataset(&stack, &base, "widgets").await?;
-    let site = Site { stack, base, dataset };
+    let site = Site::of(&tokenizer, Architecture::Qwen2).await?;
 
     for after in ["Checked the base", "Estimated", "1 of 6", "Trained", "Merged", "Wrote the model", "Verified"] {
         killed(&site, after).await?;
@@ -68,8 +82,7 @@ async fn says_what_is_wrong_and_goes_on_after_being_killed() -> Result<()> {
 /// Starts a run and kills it as soon as it says this.
 async fn killed(site: &Site, after: &str) -> Result<()> {
     let mut child = Command::new(site.stack.home().program("agent-memory-finetune"))
-        .args(arguments(site, &site.base)?)
-        .args(["--dataset", &shown(&site.dataset)])
+        .args(site.arguments()?)
         .env("AGENT_MEMORY_HOME", site.stack.home().root())
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -1,25 +1,22 @@
 //! From a journal to an installed model: `train` with tiny bases of random numbers, and what it does when something is wrong.
 
 mod broken;
+mod engines;
+mod full_disk;
 mod lessons;
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use candle_core::DType;
-use finetune::base::random::{Spread, random};
-use finetune::base::{self, Architecture, ModelConfig};
+use finetune::base::Architecture;
 use serde_json::Value;
-use tests::base_model::Family;
+use tests::base_model::{self, Family};
 use tests::operator::{self, Told};
 use tests::programs;
+use tests::settings;
 use tests::stack::Stack;
 
 use lessons::{Labels, offered, record};
-
-/// So many tokens the cut tokenizers have.
-const VOCABULARY: usize = 8192;
 
 #[tokio::test]
 async fn a_journal_becomes_an_installed_qwen3() -> Result<()> {
@@ -50,20 +47,63 @@ async fn proves_better(family: Family, architecture: Architecture) -> Result<()>
     assert_eq!(exact["base"]["estimate"]["mean"], 0.0, "the base emits none of the calls");
     assert!(exact["tuned"]["estimate"]["mean"].as_f64() > Some(0.9), "{exact}");
 
-    let file = PathBuf::from(finished["installed"].as_str().context("it was installed")?);
+    let file = stack.scratch().join(finished["installed"].as_str().context("it was installed")?);
     let lm_studio = stack.scratch().join("lm-studio");
     assert!(file.starts_with(lm_studio.join("agent-memory")) && file.is_file(), "{}", file.display());
-    let folder = PathBuf::from(finished["folder"].as_str().context("the run's folder")?);
-    let report = std::fs::read_to_string(folder.join("report.md"))?;
-    assert!(report.contains("proved better than its base and was installed"), "{report}");
-    assert!(std::fs::read_to_string(folder.join("curve.svg"))?.contains("<polyline"));
+    let folder = stack.scratch().join(finished["folder"].as_str().context("the run's folder")?);
+    report_of(&stack, &folder)?;
 
     let again = train(&stack, &base, &dataset, &[]).await?;
     assert_eq!(again.code, Some(0), "{}", again.stderr);
-    for stage in ["preflight", "lora", "merge", "gguf", "verify", "eval", "install"] {
+    for stage in ["preflight", "lora", "merge", "gguf", "verify", "smoke", "eval", "install"] {
         assert!(again.stderr.contains(&format!("Passed over {stage}")), "{}", again.stderr);
     }
+    ask_engines(&stack, &finished, &base, &dataset).await?;
     look_at(&stack, &file, &folder).await
+}
+
+/// It says what came of the run, and nothing of the machine.
+fn report_of(stack: &Stack, run: &Path) -> Result<()> {
+    let files = ["report.md", "report.json", "curve.svg"];
+    let texts = files.map(|file| std::fs::read_to_string(run.join(file)).with_context(|| format!("reading {file}")));
+    let [markdown, json, curve] = texts;
+    let (markdown, json) = (markdown?, json?);
+    assert!(markdown.contains("proved better than its base and was installed"), "{markdown}");
+    assert!(curve?.contains("<polyline"));
+    let scratch = stack.scratch().display().to_string();
+    assert!(!markdown.contains(&scratch) && !json.contains(&scratch), "what was named from here is called so");
+    if let Some(kept) = settings::get(settings::TRAINING_REPORTS) {
+        let kept = settings::checkout().join(kept).join(run.file_name().context("the run's name")?);
+        std::fs::create_dir_all(&kept)?;
+        for file in files {
+            std::fs::copy(run.join(file), kept.join(file))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether what was trained is what other engines write, of the run's files and in the run itself.
+async fn ask_engines(stack: &Stack, finished: &Value, base: &Path, dataset: &Path) -> Result<()> {
+    let name = finished["run"].as_str().context("the run's name")?;
+    let outputs = record_of(finished, "gguf").and_then(|record| record["outputs"].as_object());
+    let written: Vec<_> =
+        outputs.context("files were written")?.keys().map(|path| stack.scratch().join(path)).collect();
+    let is_tuned = |path: &&PathBuf| path.file_stem().is_some_and(|stem| stem.to_string_lossy().starts_with(name));
+    let files = engines::Files {
+        tuned_f16: written.iter().find(is_tuned).context("the tuned model was written")?,
+        base_f16: written.iter().find(|path| !is_tuned(path)).context("its base was written")?,
+        merged: &stack.home().models().join("merged").join(name),
+        base,
+        dataset,
+        scratch: stack.scratch(),
+    };
+    engines::write_the_trained_call(&files).await?;
+    if cfg!(feature = "smoke") {
+        let answers = figures(finished, "smoke")["answers"].as_array().context("mistralrs answered in the run")?;
+        assert!(!answers.is_empty() && answers.iter().all(|answer| answer["stopped"] == true), "{answers:?}");
+        assert!(answers.iter().any(|answer| answer["calls"][0]["name"].is_string()), "{answers:?}");
+    }
+    Ok(())
 }
 
 /// What people do with a file that they have.
@@ -100,8 +140,11 @@ async fn what_learnt_from_shuffled_calls_is_not_installed() -> Result<()> {
 
 /// The figures of a stage's record.
 fn figures<'a>(finished: &'a Value, stage: &str) -> &'a Value {
-    let records = finished["records"].as_array().into_iter().flatten();
-    records.into_iter().find(|record| record["stage"] == stage).map_or(&Value::Null, |record| &record["figures"])
+    record_of(finished, stage).map_or(&Value::Null, |record| &record["figures"])
+}
+
+fn record_of<'a>(finished: &'a Value, stage: &str) -> Option<&'a Value> {
+    finished["records"].as_array().into_iter().flatten().find(|record| record["stage"] == stage)
 }
 
 async fn installed() -> Result<Stack> {
@@ -110,27 +153,9 @@ async fn installed() -> Result<Stack> {
     Ok(stack)
 }
 
-/// A base of random numbers, with the family's own tokenizer, cut, and its template.
 fn tiny(stack: &Stack, tokenizer: &Path, architecture: Architecture) -> Result<PathBuf> {
-    let (cut, folder) =
-        (stack.scratch().join("tokenizer"), stack.scratch().join(format!("tiny-{}", architecture.as_str())));
-    base::cut(tokenizer, &cut, VOCABULARY)?;
-    let config = ModelConfig {
-        architecture,
-        vocabulary: VOCABULARY,
-        hidden: 64,
-        intermediate: 128,
-        layers: 2,
-        heads: 4,
-        key_value_heads: 2,
-        head_width: 32,
-        states_head_width: true,
-        rope_theta: 1e6,
-        norm_epsilon: 1e-6,
-        tied: true,
-        context_length: 4096,
-    };
-    random(&folder, &config, Some(&cut), (DType::F32, Spread::SMALL, 7))?;
+    let folder = stack.scratch().join(format!("tiny-{}", architecture.as_str()));
+    base_model::random(tokenizer, architecture, &folder)?;
     Ok(folder)
 }
 
@@ -149,15 +174,16 @@ async fn dataset(stack: &Stack, base: &Path, project: &str) -> Result<PathBuf> {
     Ok(PathBuf::from(report["folder"].as_str().context("the dataset's folder")?))
 }
 
+/// Everything is named from the folder beside the home.
 async fn train(stack: &Stack, base: &Path, dataset: &Path, arguments: &[&str]) -> Result<Told> {
-    let config = stack.scratch().join("train.toml");
-    std::fs::write(&config, SETTINGS)?;
-    let [base, dataset, config, lm_studio] =
-        [base, dataset, &config, &stack.scratch().join("lm-studio")].map(|path| path.display().to_string());
-    let mut all =
-        vec!["train", "--config", &config, "--base", &base, "--dataset", &dataset, "--lm-studio-dir", &lm_studio];
+    std::fs::write(stack.scratch().join("train.toml"), SETTINGS)?;
+    let models = stack.home().models();
+    let from_here = |path: &Path| path.strip_prefix(stack.scratch()).map(|path| path.display().to_string());
+    let [base, dataset, models] = [from_here(base)?, from_here(dataset)?, from_here(&models)?];
+    let mut all = vec!["train", "--config", "train.toml", "--base", &base, "--dataset", &dataset];
+    all.extend(["--models-dir", &models, "--lm-studio-dir", "lm-studio"]);
     all.extend(arguments);
-    operator::run(stack, &all, &[] as &[(&str, OsString)]).await
+    operator::run_beside(stack, &all).await
 }
 
 const SETTINGS: &str = "
