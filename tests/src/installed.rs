@@ -2,8 +2,9 @@
 //! in `bin`. Nothing of it is left when it is dropped.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use memory::home::Home;
 use serde_json::json;
 use sqlx::PgPool;
@@ -12,6 +13,7 @@ use tempfile::TempDir;
 use xtask::install::downloads::Downloads;
 use xtask::install::layout;
 use xtask::runtime::embedded::{self, InstalledPostgres};
+use xtask::runtime::postgres_url;
 
 use crate::programs;
 
@@ -56,6 +58,20 @@ impl Installed {
     /// The test's own view of the database. It is closed when a restore takes the database's place, and opens the new one by itself.
     pub fn pool(&self) -> &PgPool {
         &self.pool
+    }
+
+    /// What Postgres' own `pg_dump` alone takes for the whole database, as an archive: how long, and how many bytes.
+    pub async fn dump(&self) -> Result<(Duration, u64)> {
+        let path = self.scratch().join("plain.dump");
+        let mut command = self.postgres.client("pg_dump").context("Postgres is not unpacked")?;
+        let (url, password) = postgres_url::without_password(&self.home.database_url()?);
+        command.args(["--format=custom", "--dbname"]).arg(url).env("PGPASSWORD", password.unwrap_or_default());
+        command.stdout(std::fs::File::create(&path).context("making a file for the dump")?);
+        let began = Instant::now();
+        let status = command.status().await.context("running pg_dump")?;
+        let took = began.elapsed();
+        ensure!(status.success(), "pg_dump ended with {status}");
+        Ok((took, std::fs::metadata(&path)?.len()))
     }
 
     /// A folder beside the home that the test may use as it likes.

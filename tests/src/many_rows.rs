@@ -60,7 +60,7 @@ pub async fn fill(pool: &PgPool, size: Size) -> Result<()> {
         "insert into mem_observations (kind, title, body, source, lesson_id)
          select 'lesson', title, rule, 'person', id from mem_lessons".to_owned(),
         "insert into mem_lesson_events (lesson_id, session_id, outcome, occurred_at, agent, session, once_key)
-         select id, id, 'fired', now(), 'claude-code', 's' || id, 'k' from mem_lessons".to_owned(),
+         select id, 1 + id % 10, 'fired', now(), 'claude-code', 's' || id, 'k' from mem_lessons".to_owned(),
         "insert into mem_lesson_events (lesson_id, session_id, outcome, occurred_at, fired_id)
          select lesson_id, session_id, 'obeyed', now(), id from mem_lesson_events".to_owned(),
         "delete from mem_tool_calls where id % 1000 = 0".to_owned(),

@@ -1,7 +1,9 @@
 //! A journal of a size that somebody has after a year is backed up, damaged, and restored row for row; and a small one while its
 //! server runs and hooks go on.
 
+use std::fmt::{self, Display};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use memory::home::Home;
@@ -21,7 +23,35 @@ const LARGE: i64 = 200_000;
 async fn a_large_journal_comes_back_row_for_row_and_one_command_goes_back() -> Result<()> {
     let installed = Installed::embedded().await?;
     many_rows::fill(installed.pool(), SIZE).await?;
-    comes_back(installed.home(), installed.pool(), "embedded").await
+    let plain = installed.dump().await?;
+    let measured = comes_back(installed.home(), installed.pool()).await?;
+    let (plain_took, plain_bytes) = plain;
+    summary::line(&format!(
+        "backup and restore (embedded): {measured}; pg_dump alone {plain_took:.1?}, {plain_bytes} bytes"
+    ));
+    Ok(())
+}
+
+/// How large it was and how long it took.
+pub(super) struct Measured {
+    rows: i64,
+    database_bytes: i64,
+    bytes: i64,
+    backup: Duration,
+    verify: Duration,
+    deep: Duration,
+    restore: Duration,
+}
+
+impl Display for Measured {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rows, database_bytes, bytes, backup, verify, deep, restore } = self;
+        write!(
+            formatter,
+            "{rows} rows, database {database_bytes} bytes, backup {bytes} bytes in {backup:.1?}, verify {verify:.1?}, \
+             verify --deep {deep:.1?}, restore {restore:.1?}"
+        )
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -67,22 +97,29 @@ async fn prompts(installed: &Installed, expected: &[&str]) -> Result<()> {
 }
 
 /// The round trip on whatever runs below the home.
-pub(super) async fn comes_back(home: &Home, pool: &PgPool, runtime: &str) -> Result<()> {
+pub(super) async fn comes_back(home: &Home, pool: &PgPool) -> Result<Measured> {
     let before = store::table_sums(pool).await?;
     let rows: i64 = before.iter().map(|table| table.rows).sum();
     assert!(rows >= LARGE, "{rows} rows are few");
     let empty: Vec<_> = before.iter().filter(|sum| sum.rows == 0).map(|sum| sum.table.as_str()).collect();
     assert!(empty.is_empty(), "every table has rows, but {empty:?}");
 
+    let database_bytes = sqlx::query_scalar("select pg_database_size(current_database())").fetch_one(pool).await?;
+    let began = Instant::now();
     let made: Value =
         serde_json::from_str(&operator::must(home, &["backup", "--json", "--label", "round-trip"]).await?)?;
     let path = PathBuf::from(made["path"].as_str().context("no path")?);
+    let backup = began.elapsed();
     is_private(&path)?;
     assert_eq!(made["rows"], rows);
     let listed: Value = serde_json::from_str(&operator::must(home, &["backup", "list", "--json"]).await?)?;
     assert_eq!(listed["backups"][0]["manifest"]["tables"], serde_json::to_value(&before)?, "counted as it is");
+    let began = Instant::now();
     operator::must(home, &["backup", "verify"]).await?;
+    let verify = began.elapsed();
+    let began = Instant::now();
     operator::must(home, &["backup", "verify", "latest", "--deep"]).await?;
+    let deep = began.elapsed();
     assert_eq!(databases(pool).await?, 1, "the scratch database is gone");
 
     for statement in [
@@ -95,7 +132,9 @@ pub(super) async fn comes_back(home: &Home, pool: &PgPool, runtime: &str) -> Res
     let damaged = store::table_sums(pool).await?;
     assert_ne!(damaged, before);
 
+    let began = Instant::now();
     let told = operator::must(home, &["restore", "latest", "--yes"]).await?;
+    let restore = began.elapsed();
     assert_eq!(told.lines().count(), 1, "{told}");
     assert!(told.contains(&format!("Restored {rows} rows")) && told.contains("restore --undo"), "{told}");
     assert_eq!(store::table_sums(pool).await?, before, "row for row");
@@ -122,8 +161,8 @@ pub(super) async fn comes_back(home: &Home, pool: &PgPool, runtime: &str) -> Res
     assert_eq!(store::table_sums(&other).await?, before);
     other.close().await;
     sqlx::query("drop database another").execute(pool).await?;
-    summary::line(&format!("backup and restore ({runtime}): {rows} rows, {} bytes", made["bytes"]));
-    Ok(())
+    let bytes = made["bytes"].as_i64().context("no size")?;
+    Ok(Measured { rows, database_bytes, bytes, backup, verify, deep, restore })
 }
 
 async fn databases(pool: &PgPool) -> Result<i64> {

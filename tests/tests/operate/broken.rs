@@ -30,7 +30,7 @@ async fn nothing_that_is_not_whole_is_restored_and_whole_ones_stay() -> Result<(
     match small_disk(installed.scratch()) {
         Ok(disk) => full_disk(home, &disk).await?,
         Err(why) => {
-            summary::line(&format!("backup on a full disk: NOT TESTED, no small disk can be mounted here: {why:#}"))
+            summary::line(&format!("backup on a full disk: NOT TESTED, no small disk can be mounted here: {why:#}"));
         }
     }
     assert_eq!(store::table_sums(installed.pool()).await?, before, "and the journal is as it was all the time");

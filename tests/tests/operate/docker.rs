@@ -5,13 +5,16 @@ use std::collections::HashMap;
 
 use anyhow::{Context, Result};
 use memory::home::Home;
+use memory::store;
 use serde_json::json;
+use sqlx::PgPool;
 use testcontainers::bollard::models::{HostConfig, PortBinding};
 use testcontainers::core::{IntoContainerPort, WaitFor};
 use testcontainers::runners::AsyncRunner;
 use testcontainers::{ContainerAsync, GenericImage, ImageExt};
+use tests::installed::Installed;
 use tests::many_rows::{self, Size};
-use tests::{installed, settings, summary, wait};
+use tests::{installed, operator, settings, summary, wait};
 use xtask::install::layout;
 
 const SIZE: Size = Size { calls: 120_000, vectors: 1_000 };
@@ -19,28 +22,62 @@ const DEFAULT_IMAGE: &str = "agent-memory-postgres:17";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_journal_in_a_container_comes_back_row_for_row() -> Result<()> {
-    let folder = tempfile::tempdir()?;
-    let home = Home::at(folder.path().join("home"));
-    layout::create(&home)?;
-    let project = format!("agent-memory-test-{}", &uuid::Uuid::new_v4().simple().to_string()[..8]);
-    let container = match database(&project).await {
-        Ok(container) => container,
-        Err(why) => {
-            summary::line(&format!("backup and restore (docker): NOT TESTED, no container could be had: {why:#}"));
-            return Ok(());
-        }
-    };
-    let port = container.get_host_port_ipv4(5432).await.context("asking for the container's port")?;
-    let url = format!("postgres://agent_memory:secret@127.0.0.1:{port}/agent_memory");
-    let pool = wait::until("the first connection to the container's Postgres", async || {
-        Ok(installed::connect(&url).await.ok())
-    })
-    .await?;
-    memory::store::migrate(&pool).await?;
-    many_rows::fill(&pool, SIZE).await?;
-    install(&home, &project, &url)?;
-    super::backup::comes_back(&home, &pool, "docker").await?;
-    container.rm().await.context("removing the container")
+    let Some(contained) = Contained::start().await? else { return Ok(()) };
+    many_rows::fill(&contained.pool, SIZE).await?;
+    let measured = super::backup::comes_back(&contained.home, &contained.pool).await?;
+    summary::line(&format!("backup and restore (docker): {measured}"));
+    contained.container.rm().await.context("removing the container")
+}
+
+/// The two have servers of different versions.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_of_either_runtime_is_restored_in_the_other() -> Result<()> {
+    let Some(contained) = Contained::start().await? else { return Ok(()) };
+    let embedded = Installed::embedded().await?;
+    many_rows::fill(embedded.pool(), Size { calls: 1_500, vectors: 30 }).await?;
+    let before = store::table_sums(embedded.pool()).await?;
+    let path = operator::must(embedded.home(), &["backup"]).await?;
+    operator::must(&contained.home, &["restore", path.trim(), "--yes"]).await?;
+    assert_eq!(store::table_sums(&contained.pool).await?, before);
+    let path = operator::must(&contained.home, &["backup"]).await?;
+    sqlx::query("delete from mem_tool_calls").execute(embedded.pool()).await?;
+    operator::must(embedded.home(), &["restore", path.trim(), "--yes"]).await?;
+    assert_eq!(store::table_sums(embedded.pool()).await?, before);
+    contained.container.rm().await.context("removing the container")
+}
+
+/// An installation whose database runs in a container. It has no server.
+struct Contained {
+    home: Home,
+    pool: PgPool,
+    container: ContainerAsync<GenericImage>,
+    _folder: tempfile::TempDir,
+}
+
+impl Contained {
+    /// `None` where no container can be had, which the summary says.
+    async fn start() -> Result<Option<Self>> {
+        let folder = tempfile::tempdir()?;
+        let home = Home::at(folder.path().join("home"));
+        layout::create(&home)?;
+        let project = format!("agent-memory-test-{}", &uuid::Uuid::new_v4().simple().to_string()[..8]);
+        let container = match database(&project).await {
+            Ok(container) => container,
+            Err(why) => {
+                summary::line(&format!("backup and restore (docker): NOT TESTED, no container could be had: {why:#}"));
+                return Ok(None);
+            }
+        };
+        let port = container.get_host_port_ipv4(5432).await.context("asking for the container's port")?;
+        let url = format!("postgres://agent_memory:secret@127.0.0.1:{port}/agent_memory");
+        let pool = wait::until("the first connection to the container's Postgres", async || {
+            Ok(installed::connect(&url).await.ok())
+        })
+        .await?;
+        store::migrate(&pool).await?;
+        install(&home, &project, &url)?;
+        Ok(Some(Self { home, pool, container, _folder: folder }))
+    }
 }
 
 /// A container like the one of compose.yaml.

@@ -98,7 +98,7 @@ impl KeySource {
 impl Key {
     /// Reads what was locked.
     pub(super) fn open<'a>(&self, locked: impl BufRead + Send + 'a) -> Result<Box<dyn Read + Send + 'a>> {
-        let decryptor = Decryptor::new_buffered(locked).map_err(told)?;
+        let decryptor = Decryptor::new_buffered(locked).map_err(|error| told(&error))?;
         if self.0.is_empty() {
             let hint = if decryptor.is_scrypt() {
                 "give its passphrase: `--passphrase-file FILE`"
@@ -108,12 +108,12 @@ impl Key {
             return Err(hinted(anyhow!("the backup is encrypted"), hint));
         }
         let identities = self.0.iter().map(|identity| identity.as_ref() as &dyn Identity);
-        Ok(Box::new(decryptor.decrypt(identities).map_err(told)?))
+        Ok(Box::new(decryptor.decrypt(identities).map_err(|error| told(&error))?))
     }
 }
 
-fn told(error: DecryptError) -> anyhow::Error {
-    let hint = match &error {
+fn told(error: &DecryptError) -> anyhow::Error {
+    let hint = match error {
         DecryptError::NoMatchingKeys | DecryptError::DecryptionFailed => {
             "it was encrypted for another key: `--identity FILE` or `--passphrase-file FILE` names the right one"
         }

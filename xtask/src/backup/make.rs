@@ -57,7 +57,8 @@ pub async fn make(target: &Target<'_>, wanted: Wanted<'_>) -> Result<Made> {
     check_room(&folder, bytes)?;
 
     let unfinished = folder.unfinished(&name);
-    let dump = Dump { url: &target.url, snapshot: &snapshot.id().to_owned() };
+    let id = snapshot.id().to_owned();
+    let dump = Dump { url: &target.url, snapshot: &id };
     let writing = Writing { tools: &tools, dump, path: &unfinished, server_version: target.server_version };
     let described = writing.run(&mut snapshot, lock).await;
     drop(snapshot);

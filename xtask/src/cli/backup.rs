@@ -105,13 +105,8 @@ pub struct RestoreArgs {
     #[arg(long)]
     pub yes: bool,
 
-    /// Go back to the database from before the last restore
-    #[arg(long, conflicts_with_all = ["file", "into", "forget"])]
-    pub undo: bool,
-
-    /// Drop the databases that are kept from before restores
-    #[arg(long, conflicts_with_all = ["file", "into"])]
-    pub forget: bool,
+    #[command(flatten)]
+    pub kept: KeptArgs,
 
     #[command(flatten)]
     pub key: KeyArgs,
@@ -119,4 +114,16 @@ pub struct RestoreArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// What becomes of the databases that restores have kept.
+#[derive(Debug, Args)]
+pub struct KeptArgs {
+    /// Go back to the database from before the last restore
+    #[arg(long, conflicts_with_all = ["file", "into", "forget"])]
+    pub undo: bool,
+
+    /// Drop the databases that are kept from before restores
+    #[arg(long, conflicts_with_all = ["file", "into"])]
+    pub forget: bool,
 }

@@ -16,7 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use agents::{Agent, AgentArgs};
 pub use backfill::{BackfillAgent, BackfillArgs};
-pub use backup::{BackupArgs, BackupCommand, KeyArgs, MakeBackupArgs, PruneArgs, RestoreArgs, VerifyArgs};
+pub use backup::{BackupArgs, BackupCommand, KeptArgs, KeyArgs, MakeBackupArgs, PruneArgs, RestoreArgs, VerifyArgs};
 pub use bench::{
     BackfillWork, BackfillWorkerArgs, BenchBackfillArgs, BenchChaosArgs, BenchCommand, BenchDatasetArgs, BenchGateArgs,
     BenchGgufArgs, BenchHookArgs, BenchIngestArgs, BenchLocomoArgs, BenchRecallArgs, BenchRedactArgs, BenchTrainArgs,

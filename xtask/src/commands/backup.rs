@@ -173,7 +173,9 @@ async fn verify(arguments: &VerifyArgs, settings: &settings::Backup, home: &Home
         None => Ok(()),
         Some(error) if count == 1 => Err(error),
         Some(error) => {
-            failed.iter().for_each(|error| printer.warn(report(error).trim_end()));
+            for error in &failed {
+                printer.warn(report(error).trim_end());
+            }
             Err(error.context(format!("{count} of {} backups are not as they were made", files.len())))
         }
     }

@@ -12,10 +12,10 @@ use crate::cli::RestoreArgs;
 use crate::output::{Printer, hinted, human_bytes, human_duration};
 
 pub(super) async fn run(arguments: RestoreArgs, home: &Home, printer: &Printer) -> Result<()> {
-    if arguments.undo {
+    if arguments.kept.undo {
         return undo(&arguments, home, printer).await;
     }
-    if arguments.forget {
+    if arguments.kept.forget {
         return forget(&arguments, home, printer).await;
     }
     let settings = read_settings(home)?;
@@ -25,14 +25,13 @@ pub(super) async fn run(arguments: RestoreArgs, home: &Home, printer: &Printer) 
     let sealed = check(&path).await?;
     let key = arguments.key.source().key(&settings)?;
     let mut target = Target::open(home, printer).await?;
-    let restored = match &arguments.into {
-        Some(name) => backup::restore_beside(&mut target, &sealed, key, name).await?,
-        None => {
-            if !arguments.yes {
-                confirm(&question(&sealed), "cargo xtask restore FILE --yes")?;
-            }
-            backup::restore_over(&mut target, &sealed, key).await?
+    let restored = if let Some(name) = &arguments.into {
+        backup::restore_beside(&mut target, &sealed, key, name).await?
+    } else {
+        if !arguments.yes {
+            confirm(&question(&sealed), "cargo xtask restore FILE --yes")?;
         }
+        backup::restore_over(&mut target, &sealed, key).await?
     };
     if arguments.json {
         printer.data(serde_json::to_string_pretty(&restored).context("cannot write the result as JSON")?);

@@ -99,7 +99,8 @@ mod tests {
     fn reads_back_what_it_wrote_and_refuses_what_it_cannot_take_in() {
         let shape = TableShape { table: "mem_a".into(), columns: vec!["id".into()], key: Vec::new(), next_id: None };
         let sum = TableSum { table: "mem_a".into(), rows: 2, checksum: "0f".into() };
-        let manifest = Manifest::new(store::known_schema_version(), vec![shape.clone()], &[sum.clone()]).unwrap();
+        let manifest =
+            Manifest::new(store::known_schema_version(), vec![shape.clone()], std::slice::from_ref(&sum)).unwrap();
         let text = |manifest: &Manifest| serde_json::to_string(manifest).unwrap();
         assert_eq!(Manifest::parse(&text(&manifest)).unwrap(), manifest);
         assert_eq!((manifest.rows(), manifest.sums()), (2, vec![sum]));

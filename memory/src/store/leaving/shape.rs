@@ -89,11 +89,11 @@ async fn in_order(connection: &mut PgConnection) -> Result<Vec<String>, StoreErr
     )
     .fetch_all(connection)
     .await?;
-    Ok(sorted(names, &references))
+    Ok(sorted(&names, &references))
 }
 
 /// Each after those that it refers to, else by name. Tables that refer to each other in a ring come last.
-fn sorted(names: Vec<String>, references: &[(String, String)]) -> Vec<String> {
+fn sorted(names: &[String], references: &[(String, String)]) -> Vec<String> {
     let mut needs: BTreeMap<&str, BTreeSet<&str>> = names.iter().map(|name| (name.as_str(), BTreeSet::new())).collect();
     for (from, to) in references {
         if names.contains(to)
@@ -122,7 +122,7 @@ mod tests {
         let check = |references: &[(&str, &str)], expected: &str| {
             let references: Vec<_> =
                 references.iter().map(|(one, other)| ((*one).to_owned(), (*other).to_owned())).collect();
-            assert_eq!(sorted(names("a b c d"), &references), names(expected));
+            assert_eq!(sorted(&names("a b c d"), &references), names(expected));
         };
         check(&[], "a b c d");
         check(&[("a", "b"), ("b", "d")], "c d b a");

@@ -41,7 +41,7 @@ pub(crate) async fn stop_server(engine: &Engine, home: &Home) -> Result<bool> {
     let members = members(engine, &project).await?;
     let Some(server) = members.iter().find(|member| member.service == super::SERVER) else { return Ok(false) };
     let found = if_there(engine.docker.inspect_container(&server.container, None).await).doing("look at the server")?;
-    if !found.and_then(|found| found.state).is_some_and(|state| state.running == Some(true)) {
+    if found.and_then(|found| found.state).is_none_or(|state| state.running != Some(true)) {
         return Ok(false);
     }
     engine.docker.stop_container(&server.container, None).await.doing("stop the server's container")?;
