@@ -17,3 +17,4 @@ mod register;
 pub mod repository;
 pub mod runtime;
 pub mod schedule;
+pub mod upgrade;

@@ -7,3 +7,4 @@ mod docker;
 mod encrypted;
 mod leaving;
 mod schedule;
+mod upgrade;

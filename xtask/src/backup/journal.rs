@@ -45,6 +45,14 @@ impl<'a> Target<'a> {
         store::connect(&self.url).await.map_err(told)
     }
 
+    /// The newest migration that the journal has had; nothing before the first.
+    pub async fn schema_version(&self) -> Result<Option<i64>> {
+        let db = self.journal().await?;
+        let version = store::schema_version(&db).await.context("cannot read the schema's version");
+        db.close().await;
+        version
+    }
+
     /// The URL of another database on the same server.
     pub(super) fn url_of(&self, database: &str) -> String {
         postgres_url::with_database(&self.url, database)

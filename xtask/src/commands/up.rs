@@ -27,6 +27,7 @@ use crate::runtime::lock::Lock;
 use crate::runtime::server::Server;
 use crate::runtime::{self, Installation, RuntimeKind, external, postgres_url};
 use crate::schedule::{self, Ensured};
+use crate::upgrade;
 
 pub(super) async fn run(arguments: UpArgs, home: &Home, printer: &Printer) -> Result<()> {
     let started = Instant::now();
@@ -56,6 +57,12 @@ pub(super) async fn run(arguments: UpArgs, home: &Home, printer: &Printer) -> Re
         && (before.runtime != plan.runtime.kind() || before.address != address)
     {
         runtime::stop(before, home, printer).await?;
+    }
+    if before.is_some() {
+        if let Runtime::Embedded(postgres) = &plan.runtime {
+            postgres.start().await?;
+        }
+        upgrade::back_up_first(home, printer).await?;
     }
     let changed = build::install_programs(home, &target_folder)?;
     if !changed.is_empty() {
