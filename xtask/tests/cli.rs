@@ -102,6 +102,19 @@ async fn start_without_an_installation_says_how_to_install() {
 }
 
 #[tokio::test]
+async fn backup_without_an_installation_makes_nothing_and_says_how_to_install() {
+    let operator = Operator::new();
+    for arguments in [&["backup"][..], &["restore", "--undo", "--yes"], &["import", "all.ndjson"]] {
+        let told = operator.runs(arguments).await;
+        assert_eq!(told.code, Some(1), "{arguments:?}");
+        assert!(told.stderr.contains("hint: run `cargo xtask up`"), "{}", told.stderr);
+    }
+    let told = operator.runs(&["restore", "latest"]).await;
+    assert!(told.stderr.contains("hint: make one: `cargo xtask backup`"), "{}", told.stderr);
+    assert!(!operator.home().exists());
+}
+
+#[tokio::test]
 async fn up_refuses_a_taken_port_before_it_makes_anything() {
     let operator = Operator::new();
     let other = TcpListener::bind("127.0.0.1:0").unwrap();

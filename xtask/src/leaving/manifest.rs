@@ -12,7 +12,7 @@ const FORMAT: u32 = 1;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// [`FORMAT`] of the program that wrote it.
+    /// The version of this description.
     pub agent_memory_export: u32,
     pub made_at: DateTime<Utc>,
     /// The version of agent-memory.
