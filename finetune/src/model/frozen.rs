@@ -11,6 +11,7 @@ use super::attach::attach;
 /// How frozen weights lie in memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
+#[value(rename_all = "snake_case")]
 pub enum Storage {
     /// In the precision of the base's files; made f32 when they are used.
     #[default]
