@@ -14,6 +14,8 @@ use crate::model::frozen::Frozen;
 
 /// So many numbers of a weight are made f32 at a time: half a megabyte, which leaves room beside it in a second-level cache.
 const PIECE: usize = 128 * 1024;
+/// Of rows that are no longer, twice as many are made f32 at a time.
+const SHORT: usize = 1024;
 /// Q8_0: a scale in f16, then so many numbers of eight bits.
 const BLOCK: usize = 32;
 const BLOCK_BYTES: usize = 2 + BLOCK;
@@ -72,7 +74,7 @@ impl Weight<'_> {
     /// `input` (any, columns) times the transposed weight: `result` is (any, rows).
     pub(super) fn forward(&self, input: &[f32], result: &mut [f32]) {
         let (input, result) = (matrix(input, self.columns), matrix_mut(result, self.rows));
-        let strip = if self.columns * 2 * STRIP <= 2 * PIECE { 2 * STRIP } else { STRIP };
+        let strip = if self.columns <= SHORT { 2 * STRIP } else { STRIP };
         result.par_col_chunks_mut(strip).enumerate().for_each(|(number, result)| {
             let rows = number * strip..number * strip + result.ncols();
             let mut piece = Vec::new();
