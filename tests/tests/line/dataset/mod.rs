@@ -178,7 +178,10 @@ async fn backfilled_transcripts_become_rows() -> Result<()> {
     let report: Value = serde_json::from_str(&made.stdout).with_context(|| made.stderr.clone())?;
     let folder = folder_of(&report)?;
     let rows = lines(&folder.join("train.jsonl"))?;
-    assert!(rows.iter().any(|row| row["source"]["session"] == "generated-1"), "{}", made.stderr);
+    // Which of both is trained on is the split's business; the other may also be too similar.
+    let is_generated =
+        |row: &Value| row["source"]["session"].as_str().is_some_and(|name| name.starts_with("generated-"));
+    assert!(rows.iter().any(is_generated), "{}", made.stderr);
     for row in &rows {
         let calls =
             row["messages"].as_array().into_iter().flatten().filter(|message| message.get("tool_calls").is_some());
