@@ -26,19 +26,18 @@ impl Spread {
     pub const LARGE: Self = Self { embedding: 0.02, maps: 0.02, vectors: 0.02 };
 }
 
-/// A shape in which a run takes seconds. Qwen3 has heads of a width of their own; in Qwen2 they share the hidden state, or engines refuse it.
+/// A shape in which a run takes seconds, with heads of a width of their own as Qwen3 has them.
 pub const fn tiny(architecture: Architecture, vocabulary: usize) -> ModelConfig {
-    let has_own_width = matches!(architecture, Architecture::Qwen3);
     ModelConfig {
         architecture,
         vocabulary,
-        hidden: if has_own_width { 64 } else { 128 },
+        hidden: 64,
         intermediate: 128,
         layers: 2,
         heads: 4,
         key_value_heads: 2,
         head_width: 32,
-        states_head_width: has_own_width,
+        states_head_width: true,
         rope_theta: 1e6,
         norm_epsilon: 1e-6,
         tied: true,
