@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use finetune::dataset::render::Base;
+use finetune::dataset::render::{Base, Family};
 use finetune::dataset::{self, Split};
 use finetune::engine::Engine;
 use finetune::eval::Generate as _;
@@ -42,7 +42,8 @@ struct Line {
 pub(super) async fn write_the_trained_call(files: &Files<'_>) -> Result<()> {
     let base = Base::load(files.base)?;
     let family = base.family.as_str();
-    let llama = Llama::find().await?;
+    // The tiny Qwen2 has heads of a width of its own, without which it learns too slowly for a test; llama.cpp takes no such Qwen2.
+    let llama = if base.family == Family::Qwen25 { None } else { Llama::find().await? };
     if !cfg!(feature = "smoke") {
         summary::line("mistralrs: NOT TESTED, it is not compiled; `cargo xtask test --engines` does");
     }
