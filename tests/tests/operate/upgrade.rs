@@ -17,12 +17,12 @@ const FIRST: i64 = 10;
 /// A session with a prompt, a call, a note and a lesson, in the words of the first schema.
 const JOURNAL: &str = "
     insert into mem_projects (identity_key, name, root) values ('folder:/home/dev/p', 'p', '/home/dev/p');
-    insert into mem_sessions (agent, external_id, project_id, started_at) values ('claude-code', 's', 1, now());
+    insert into mem_sessions (agent, external_id, project_id, started_at, last_event_at) values ('claude-code', 's', 1, now(), now());
     insert into mem_user_prompts (session_id, prompt_id, turn_index, prompt, occurred_at) values (1, 'p', 0, 'Mend the migration', now());
     insert into mem_tool_calls (session_id, tool_use_id, prev_user_prompt_id, tool_name, input, output_preview, success, content_hash, occurred_at)
         values (1, 'u', 1, 'Bash', '{\"command\": \"cargo xtask migrate\"}', 'done', true, '\\x00', now());
     insert into mem_observations (project_id, session_id, title, body, source) values (1, 1, 'Order', 'Run it twice', 'agent');
-    insert into mem_lessons (project_id, title, rule, severity, source) values (1, 'Never', 'Never drop it', 'warning', 'person');
+    insert into mem_lessons (project_id, title, rule, severity, source, status) values (1, 'Never', 'Never drop it', 'warning', 'person', 'active');
     insert into mem_audit_log (actor, action) values ('operator', 'test');";
 
 const ROWS: [(&str, &str); 5] = [
