@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use memory::store;
 use sqlx::migrate::Migrator;
+use sqlx::postgres::PgPoolOptions;
 use sqlx::{Executor as _, PgPool};
 use tests::database::Database;
 use tests::installed::Installed;
@@ -97,9 +98,12 @@ fn copy_migrations(to: &Path, is_wanted: impl Fn(i64) -> bool) -> Result<()> {
     Ok(())
 }
 
-/// As `store::migrate` runs its own.
+/// As `store::migrate` runs its own: over a connection that is closed afterwards, and its lock with it.
 async fn run(folder: &Path, pool: &PgPool) -> Result<()> {
     let mut migrator = Migrator::new(folder).await?;
     migrator.dangerous_set_table_name("mem_schema_migrations");
-    Ok(migrator.run(pool).await?)
+    let own = PgPoolOptions::new().max_connections(1).connect_with((*pool.connect_options()).clone()).await?;
+    let migrated = migrator.run(&own).await;
+    own.close().await;
+    Ok(migrated?)
 }
