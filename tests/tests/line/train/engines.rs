@@ -54,7 +54,9 @@ pub(super) async fn write_the_trained_call(files: &Files<'_>) -> Result<()> {
         for (engine, answers) in answers(llama.as_ref(), file, &learnt).await? {
             for (answer, trained) in answers.iter().zip(&learnt) {
                 let expected = format!("{}{END_OF_TURN}", trained.call);
-                ensure!(*answer == expected, "{engine}, {family} in {quantisation}: {answer:?}, and not {expected:?}");
+                // mistralrs takes the marks around a call of Qwen2.5's for special tokens and leaves them out of the text.
+                let is_same = *answer == expected || (engine == "mistralrs" && *answer == bare(&expected));
+                ensure!(is_same, "{engine}, {family} in {quantisation}: {answer:?}, and not {expected:?}");
             }
             summary::line(&format!(
                 "a trained {family} in {quantisation}, {engine}: {ASKED} of {ASKED} calls as trained"
@@ -62,7 +64,8 @@ pub(super) async fn write_the_trained_call(files: &Files<'_>) -> Result<()> {
         }
         for (engine, answers) in answers(llama.as_ref(), files.base_f16, &learnt).await? {
             for (answer, trained) in answers.iter().zip(&learnt) {
-                ensure!(!answer.contains(&trained.call), "{engine}: the base of {family} writes {answer:?} untrained");
+                let is_trained = answer.contains(&trained.call) || answer.contains(&bare(&trained.call));
+                ensure!(!is_trained, "{engine}: the base of {family} writes {answer:?} untrained");
             }
         }
     }
@@ -119,6 +122,10 @@ async fn answers(llama: Option<&Llama>, file: &Path, asked: &[Trained]) -> Resul
         all.push(("mistralrs", answers));
     }
     Ok(all)
+}
+
+fn bare(call: &str) -> String {
+    call.replace("<tool_call>\n", "").replace("\n</tool_call>", "")
 }
 
 fn ended(text: &str, stopped: bool) -> String {
