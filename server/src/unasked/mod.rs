@@ -107,11 +107,13 @@ impl Unasked {
     pub(crate) async fn answer(&self, asked: Asked, came_in: Instant) -> Response {
         let occasion = asked.about.occasion();
         let deadline = tokio::time::Instant::from_std(came_in + DEADLINE);
-        let notice = self.notice(&asked, deadline).await;
         if !self.is_on(occasion) {
-            return printed(reply::with_notice(None, notice));
+            return printed(reply::with_notice(None, self.notice(&asked, deadline).await));
         }
-        let (told, reply) = match tokio::time::timeout_at(deadline, self.compose(&asked)).await {
+        // Side by side: a slow answer to the one must not take the other's time.
+        let composing = tokio::time::timeout_at(deadline, self.compose(&asked));
+        let (composed, notice) = tokio::join!(composing, self.notice(&asked, deadline));
+        let (told, reply) = match composed {
             Ok(Ok(Some(text))) => (Told::Spoke, reply::reply(asked.agent, occasion, text)),
             Ok(Ok(None)) => (Told::Silent, None),
             Ok(Err(error)) => {
