@@ -32,6 +32,10 @@ row_id! {
     BackfillRunId,
     /// A row of `mem_lessons`.
     LessonId,
+    /// A row of `mem_people`.
+    PersonId,
+    /// A row of `mem_api_tokens`.
+    TokenId,
 }
 
 /// What kind of thing a document in the search index is.

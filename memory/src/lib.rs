@@ -1,5 +1,6 @@
 //! Keeps and finds what coding agents did. See `docs/architecture.md` for the path of an event through these modules.
 
+pub mod access;
 pub mod analyze;
 pub mod digest;
 pub mod disk;
