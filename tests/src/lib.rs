@@ -16,6 +16,7 @@ pub mod journal;
 pub mod many_rows;
 pub mod mcp_client;
 pub mod model;
+pub mod network;
 pub mod operator;
 pub mod programs;
 pub mod recall_set;

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
+use super::audit::{self, Act};
 use super::{Db, StoreError};
 
 const MADE: &str = "backup";
@@ -28,8 +29,8 @@ pub async fn note_schedule(db: &Db, wanted: bool) -> Result<(), StoreError> {
 }
 
 async fn note(db: &Db, action: &str) -> Result<(), StoreError> {
-    sqlx::query!("insert into mem_audit_log (actor, action) values ('operator', $1)", action).execute(db).await?;
-    Ok(())
+    let details = serde_json::json!({});
+    audit::note(db, Act { actor: "operator", action, subject: None, details }).await
 }
 
 pub async fn backup_news(db: &Db) -> Result<BackupNews, StoreError> {

@@ -2,6 +2,7 @@
 //!
 //! One binary, so that all tests share one Postgres and one link. Each test has a database and a home of its own.
 
+mod access;
 mod auth;
 mod batch;
 mod chat_template;
@@ -24,6 +25,7 @@ mod lessons;
 mod live_and_backfill;
 mod mcp;
 mod migrations;
+mod network;
 mod observations;
 mod project_choices;
 mod projects;
@@ -33,6 +35,7 @@ mod redaction;
 mod reindex;
 mod room;
 mod spool;
+mod tokens;
 mod told_twice;
 mod train;
 mod transcripts;

@@ -18,7 +18,7 @@ use super::{Finding, backups, jobs, room, spool};
 use crate::backup::Summary;
 use crate::cli::Agent;
 use crate::commands::register::{self, Completeness};
-use crate::health::{self, Accepts, Health};
+use crate::health::{self, Accepts, Health, NetworkHealth};
 use crate::install::layout::PROGRAMS;
 use crate::install::model::{MODEL_FILES, library_name};
 use crate::install::pins::Target;
@@ -57,6 +57,7 @@ pub(super) async fn all(home: &Home) -> Vec<Finding> {
         findings.extend(token(home, &installation).await);
         findings.push(embedding(health));
         findings.extend(room::memory(health));
+        findings.extend(network(health));
     }
     findings.extend(spool::spool(&home.spool(), health.as_ref(), SystemTime::now()));
     let settings = settings.unwrap_or_default();
@@ -169,19 +170,29 @@ fn embedding(health: &Health) -> Finding {
     Finding::ok("embedding", health.embedding.state.clone())
 }
 
-/// Whether the server takes the token that hooks and MCP processes of this home send.
+/// Whether the server takes the tokens that hooks and MCP processes of this home send.
 async fn token(home: &Home, installation: &Installation) -> Option<Finding> {
-    let token = home.token().ok()?;
-    match health::accepts(installation.address, &token).await.ok()? {
-        Accepts::Yes => Some(Finding::ok("token", "the server takes the home's token")),
-        Accepts::No => {
-            let message = "the server refuses the token of this home";
-            let why = "the file `token` was changed after the server started, or another installation's server listens there; \
-                       until then every event goes to the spool";
+    for (file, token) in [("token", home.token()), ("hook-token", home.hook_token())] {
+        let token = token.ok()?;
+        if health::accepts(installation.address, &token).await.ok()? == Accepts::No {
+            let message = format!("the server refuses the `{file}` of this home");
+            let why = "the file was changed after the server started, or another installation's server listens there; until then \
+                       every event goes to the spool";
             let finding = Finding::fail("token", message, "cargo xtask down && cargo xtask up");
-            Some(finding.coded("token.refused").why(why))
+            return Some(finding.coded("token.refused").why(why));
         }
     }
+    Some(Finding::ok("token", "the server takes the home's tokens"))
+}
+
+/// Whether other machines are let in as the settings ask for.
+fn network(health: &Health) -> Option<Finding> {
+    let NetworkHealth { address, state, message } = health.network.as_ref()?;
+    if state == "open" {
+        return Some(Finding::ok("network", format!("other machines are let in at {address}")));
+    }
+    let finding = Finding::fail("network", format!("{address} is shut to other machines"), "cargo xtask token list");
+    Some(finding.coded("network.closed").why(message.clone().unwrap_or_default()))
 }
 
 /// What only the journal knows.
