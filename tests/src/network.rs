@@ -19,7 +19,7 @@ pub struct Outside {
     pub address: SocketAddr,
     pub certificate: PathBuf,
     pub key: PathBuf,
-    pem: String,
+    client: Agent,
 }
 
 /// A request from there.
@@ -40,10 +40,9 @@ impl Outside {
         let address = SocketAddr::new(ip, free_port_of(ip)?);
         let CertifiedKey { cert, signing_key } = generate_simple_self_signed([ip.to_string(), NAME.to_owned()])?;
         let (certificate, key) = (folder.join("certificate.pem"), folder.join("key.pem"));
-        let pem = cert.pem();
-        std::fs::write(&certificate, &pem).context("writing the certificate")?;
+        std::fs::write(&certificate, cert.pem()).context("writing the certificate")?;
         std::fs::write(&key, signing_key.serialize_pem()).context("writing the certificate's key")?;
-        Ok(Self { address, certificate, key, pem })
+        Ok(Self { address, certificate, key, client: client_that_trusts(&cert.pem())? })
     }
 
     /// The status and the body of the answer.
@@ -57,22 +56,21 @@ impl Outside {
             request = request.header("authorization", format!("Bearer {token}"));
         }
         let request = request.body(call.body.to_owned()).context("making a request")?;
-        let agent = self.agent()?;
+        let client = self.client.clone();
         let answered = tokio::task::spawn_blocking(move || -> Result<(u16, String)> {
-            let mut answer = agent.run(request).context("asking from another machine")?;
+            let mut answer = client.run(request).context("asking from another machine")?;
             Ok((answer.status().as_u16(), answer.body_mut().read_to_string().context("reading the answer")?))
         });
         answered.await.context("the request's thread")?
     }
+}
 
-    fn agent(&self) -> Result<Agent> {
-        let root = Certificate::from_pem(self.pem.as_bytes()).context("reading the certificate")?;
-        let tls = TlsConfig::builder().root_certs(RootCerts::new_with_certs(&[root])).build();
-        let config =
-            Agent::config_builder().tls_config(tls).http_status_as_error(false).allow_non_standard_methods(true);
-        // A body may stand with any method, as servers must expect.
-        Ok(config.proxy(None).build().into())
-    }
+fn client_that_trusts(pem: &str) -> Result<Agent> {
+    let root = Certificate::from_pem(pem.as_bytes()).context("reading the certificate")?;
+    let tls = TlsConfig::builder().root_certs(RootCerts::new_with_certs(&[root])).build();
+    // A body may stand with any method, as servers must expect.
+    let config = Agent::config_builder().tls_config(tls).http_status_as_error(false).allow_non_standard_methods(true);
+    Ok(config.proxy(None).build().into())
 }
 
 /// The address by which other machines would reach this one. Nothing is sent.
