@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::Tools;
 use crate::arguments::{Arguments, OfTool, read};
 use crate::error::{Fault, ToolError};
+use crate::timing::Way;
 
 /// One of the tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +26,26 @@ pub enum Question {
     ProposeLessons,
 }
 
+impl Question {
+    /// The tool's name.
+    const fn tool(self) -> &'static str {
+        match self {
+            Self::Search => "search",
+            Self::Timeline => "timeline",
+            Self::GetObservations => "get_observations",
+            Self::FileHistory => "file_history",
+            Self::FindFix => "find_fix",
+            Self::How => "how",
+            Self::SaveMemory => "save_memory",
+            Self::UpdateMemory => "update_memory",
+            Self::Forget => "forget",
+            Self::CreateLesson => "create_lesson",
+            Self::SearchLessons => "search_lessons",
+            Self::ProposeLessons => "propose_lessons",
+        }
+    }
+}
+
 /// Why there is no reply.
 #[derive(Debug)]
 pub struct Refusal {
@@ -36,7 +57,15 @@ pub struct Refusal {
 impl Tools {
     /// Asks a tool and returns its reply as JSON.
     pub async fn ask(&self, question: Question, arguments: JsonObject) -> Result<Value, Refusal> {
-        let reply = match question {
+        let answer = self.answer(question, arguments);
+        self.timed(question.tool(), Way::Plain, Box::pin(answer)).await.map_err(|error| {
+            error.log();
+            Refusal { fault: error.fault(), message: error.message(), hint: error.hint() }
+        })
+    }
+
+    async fn answer(&self, question: Question, arguments: JsonObject) -> Result<Value, ToolError> {
+        match question {
             Question::Search => json(self.search(of(arguments)).await),
             Question::Timeline => json(self.timeline(of(arguments)).await),
             Question::GetObservations => json(self.get_observations(of(arguments)).await),
@@ -49,11 +78,7 @@ impl Tools {
             Question::CreateLesson => json(self.create_lesson(of(arguments)).await),
             Question::SearchLessons => json(self.search_lessons(of(arguments)).await),
             Question::ProposeLessons => json(self.propose_lessons(of(arguments)).await),
-        };
-        reply.map_err(|error| {
-            error.log();
-            Refusal { fault: error.fault(), message: error.message(), hint: error.hint() }
-        })
+        }
     }
 }
 

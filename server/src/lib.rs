@@ -9,6 +9,7 @@ mod database;
 mod error;
 mod exclusion;
 mod lessons;
+mod metrics;
 mod observations;
 mod observe;
 mod retention;
@@ -44,6 +45,7 @@ use counters::Counters;
 use database::Database;
 use exclusion::Exclusion;
 use lessons::{Gate, Held};
+use metrics::Metrics;
 use spool::Spool;
 use storage::{Folders, Storage};
 use unasked::Unasked;
@@ -59,6 +61,7 @@ pub(crate) struct App {
     pub(crate) spool: Spool,
     pub(crate) storage: Storage,
     pub(crate) counters: Arc<Counters>,
+    pub(crate) metrics: Metrics,
     pub(crate) exclusion: Exclusion,
     pub(crate) unasked: Unasked,
     pub(crate) gate: Gate,
@@ -91,6 +94,7 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
         spool: Spool::at(config.spool.clone()),
         storage,
         counters: Arc::default(),
+        metrics: Metrics::default(),
         exclusion: Exclusion::listed_in(Some(config.config)),
         unasked,
         gate,

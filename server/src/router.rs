@@ -16,7 +16,7 @@ use crate::{App, auth, lessons, observations, observe, routes};
 pub(crate) const MAX_BODY_BYTES: usize = 40 * 1024 * 1024;
 
 pub(crate) fn router(app: App, shutdown: CancellationToken) -> Router {
-    let tools = mcp::Tools::new(app.db.clone(), app.embedder.clone());
+    let tools = mcp::Tools::new(app.db.clone(), app.embedder.clone()).timed_by(app.counters.clone());
     let with_token = Router::new()
         // Hooks.
         .route("/api/hooks/{agent}", post(routes::record_event))
@@ -28,6 +28,7 @@ pub(crate) fn router(app: App, shutdown: CancellationToken) -> Router {
         .merge(lessons::routes(tools))
         // The operator.
         .route("/api/admin/stats", get(observe::stats))
+        .route("/metrics", get(crate::metrics::metrics))
         .layer(from_fn_with_state(app.clone(), auth::only_with_token));
     Router::new()
         .route("/api/health", get(observe::health))
