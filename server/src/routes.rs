@@ -167,11 +167,10 @@ pub(crate) async fn embed_text(
         StatusCode::PAYLOAD_TOO_LARGE => ApiError::TooLarge { limit_bytes: MAX_BODY_BYTES },
         _ => ApiError::BadRequest(rejection.body_text()),
     })?;
-    let vector = app.embedder.embed_query(&request.text).await?;
     if let Some(told) = headers.get(mcp::RECALL_HEADER).and_then(|value| value.to_str().ok()) {
         app.counters.time_told(told);
     }
-    Ok(Json(vector))
+    Ok(Json(app.embedder.embed_query(&request.text).await?))
 }
 
 fn whole(body: Result<Bytes, BytesRejection>) -> Result<Bytes, ApiError> {

@@ -18,6 +18,7 @@ pub mod mcp_client;
 pub mod model;
 pub mod operator;
 pub mod programs;
+pub mod prometheus;
 pub mod recall_set;
 pub mod recordings;
 pub mod settings;

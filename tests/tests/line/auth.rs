@@ -7,7 +7,7 @@ use tests::conversation::Conversation;
 use tests::stack::Stack;
 
 /// Every route but health, with the method it is made for.
-const ROUTES: [(Method, &str); 9] = [
+const ROUTES: [(Method, &str); 10] = [
     (Method::POST, "/api/hooks/claude-code"),
     (Method::POST, "/api/embed"),
     (Method::POST, "/api/observations"),
@@ -17,6 +17,7 @@ const ROUTES: [(Method, &str); 9] = [
     (Method::POST, "/mcp"),
     (Method::GET, "/mcp"),
     (Method::GET, "/api/admin/stats"),
+    (Method::GET, "/metrics"),
 ];
 
 #[tokio::test]

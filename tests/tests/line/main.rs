@@ -23,6 +23,7 @@ mod lesson_conflicts;
 mod lessons;
 mod live_and_backfill;
 mod mcp;
+mod metrics;
 mod migrations;
 mod observations;
 mod project_choices;
