@@ -11,6 +11,7 @@ mod database;
 mod error;
 mod exclusion;
 mod lessons;
+mod metrics;
 mod network;
 mod observations;
 mod observe;
@@ -50,6 +51,7 @@ use counters::Counters;
 use database::Database;
 use exclusion::Exclusion;
 use lessons::{Gate, Held};
+use metrics::Metrics;
 use network::NetworkDoor;
 use spool::Spool;
 use storage::{Folders, Storage};
@@ -66,6 +68,7 @@ pub(crate) struct App {
     pub(crate) spool: Spool,
     pub(crate) storage: Storage,
     pub(crate) counters: Arc<Counters>,
+    pub(crate) metrics: Metrics,
     pub(crate) exclusion: Exclusion,
     pub(crate) unasked: Unasked,
     pub(crate) gate: Gate,
@@ -104,6 +107,7 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
         spool: Spool::at(config.spool.clone()),
         storage,
         counters: Arc::default(),
+        metrics: Metrics::default(),
         exclusion: Exclusion::listed_in(Some(config.config)),
         unasked,
         gate,

@@ -19,6 +19,7 @@ pub mod model;
 pub mod network;
 pub mod operator;
 pub mod programs;
+pub mod prometheus;
 pub mod recall_set;
 pub mod recordings;
 pub mod settings;

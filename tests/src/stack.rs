@@ -65,6 +65,10 @@ impl Stack {
         &self.home
     }
 
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     pub fn token(&self) -> &str {
         &self.token
     }
@@ -190,6 +194,13 @@ impl Stack {
         request.send().await.context("asking for the server's counts")?.json().await.context("reading the counts")
     }
 
+    /// What the server tells Prometheus.
+    pub async fn metrics(&self) -> Result<String> {
+        let request = self.client.get(self.url("/metrics")).bearer_auth(&self.token);
+        let answer = request.send().await.context("asking for the metrics")?.error_for_status()?;
+        answer.text().await.context("reading the metrics")
+    }
+
     /// Posts an event the way an agent with HTTP hooks does.
     pub async fn post_bare(&self, event: &Event) -> Result<Response> {
         let request = self.post("/api/hooks/claude-code").header("content-type", "application/json");
@@ -238,7 +249,7 @@ impl Stack {
 
 /// A port that nothing listens on. Below the range that systems hand out by themselves, so that no connection of another
 /// test takes it while the server is away.
-fn free_address() -> Result<SocketAddr> {
+pub(crate) fn free_address() -> Result<SocketAddr> {
     let ip = Ipv4Addr::LOCALHOST.into();
     Ok(SocketAddr::new(ip, free_port_of(ip)?))
 }

@@ -39,9 +39,10 @@ const fn entry(
 }
 
 /// Requests that change nothing when they are let in: their bodies hold nothing that the route could take.
-const ROUTES: [Entry; 24] = [
+const ROUTES: [Entry; 25] = [
     entry(("get", "/api/health"), ("/api/health", ""), Needs::Nothing, 200),
     entry(("get", "/api/openapi.json"), ("/api/openapi.json", ""), Needs::AnyToken, 200),
+    entry(("get", "/metrics"), ("/metrics", ""), Needs::AnyToken, 200),
     entry(("post", "/api/hooks/{agent}"), ("/api/hooks/claude-code", "[]"), Needs::Ingest, 400),
     entry(("post", "/api/embed"), ("/api/embed", "{}"), Needs::Recall, 400),
     entry(("post", "/mcp"), ("/mcp", LIST_TOOLS), Needs::Recall, 200),

@@ -24,6 +24,7 @@ mod lesson_conflicts;
 mod lessons;
 mod live_and_backfill;
 mod mcp;
+mod metrics;
 mod migrations;
 mod network;
 mod observations;
