@@ -20,6 +20,7 @@ pub mod operator;
 pub mod programs;
 pub mod recall_set;
 pub mod recordings;
+pub mod replicated;
 pub mod settings;
 pub mod stack;
 pub mod summary;
