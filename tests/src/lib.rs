@@ -22,6 +22,7 @@ pub mod programs;
 pub mod prometheus;
 pub mod recall_set;
 pub mod recordings;
+pub mod replicated;
 pub mod settings;
 pub mod stack;
 pub mod summary;

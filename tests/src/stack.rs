@@ -69,6 +69,11 @@ impl Stack {
         self.address
     }
 
+    /// Has servers that are started from now on go by this pooler.
+    pub fn go_by_pooler(&self, url: &str) -> Result<()> {
+        write_secret(&self.home.pooled_database_url_file(), url)
+    }
+
     pub fn token(&self) -> &str {
         &self.token
     }

@@ -10,7 +10,7 @@ use memory::event;
 use memory::home::Home;
 use memory::queue::{self, DeadJobs, KindState};
 use memory::settings::{self, Settings};
-use memory::store::{self, AgentLinkage, Db, ModelShare};
+use memory::store::{self, AgentLinkage, Db, ModelShare, Way};
 use memory::transcripts;
 
 use super::capture::{self, Watched};
@@ -51,6 +51,7 @@ pub(super) async fn all(home: &Home) -> Vec<Finding> {
         Ok(_) => Finding::ok("database", "reachable from here, with the installed URL"),
         Err(error) => Finding::fail("database", headline(error), UP).coded("database.unreadable"),
     });
+    findings.extend(pooler(home).await);
     findings.push(model(home, installation.runtime));
     if let Some(health) = &health {
         findings.push(server_version(health));
@@ -88,7 +89,8 @@ fn folder(home: &Home) -> Finding {
 }
 
 fn secrets(home: &Home) -> Finding {
-    for path in [home.token_file(), home.hook_token_file(), home.database_url_file()] {
+    let pooled = Some(home.pooled_database_url_file()).filter(|path| path.exists());
+    for path in [home.token_file(), home.hook_token_file(), home.database_url_file()].into_iter().chain(pooled) {
         let place = path.display();
         match others_may(&path) {
             Ok(false) => {}
@@ -135,6 +137,23 @@ async fn services(installation: &Installation, home: &Home) -> Vec<Finding> {
             .collect(),
         Err(error) => vec![Finding::fail("services", headline(&error), UP)],
     }
+}
+
+/// Whether the way by a pooler can be gone; `None` where there is none.
+async fn pooler(home: &Home) -> Option<Finding> {
+    let (pooled, direct) = match (home.pooled_database_url(), home.database_url()) {
+        (Ok(None), _) | (_, Err(_)) => return None,
+        (Ok(Some(pooled)), Ok(direct)) => (pooled, direct),
+        (Err(error), _) => return Some(Finding::fail("pooler", error.to_string(), UP)),
+    };
+    let checked = async {
+        let pooled = store::connect_lazily(&pooled, Way::Pooled, &settings::Database::default())?;
+        store::check_pooler(&pooled, &store::connect(&direct).await?).await
+    };
+    Some(match checked.await {
+        Ok(()) => Finding::ok("pooler", "events and searches go by it, and it keeps prepared statements"),
+        Err(error) => Finding::fail("pooler", error.to_string(), error.hint()),
+    })
 }
 
 fn model(home: &Home, runtime: RuntimeKind) -> Finding {
