@@ -41,7 +41,10 @@ impl Terminal {
     pub fn start(program: &Path, arguments: &[&str], environment: &[(&str, OsString)], folder: &Path) -> Result<Self> {
         let size = PtySize { rows: ROWS, cols: COLUMNS, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).context("opening a terminal")?;
-        let mut command = CommandBuilder::new(program);
+        // A key that is pressed before the program reads it would be echoed into what the program draws.
+        let mut command = CommandBuilder::new("/bin/sh");
+        command.args(["-c", "stty -echo; exec \"$0\" \"$@\""]);
+        command.arg(program);
         command.args(arguments);
         command.env_clear();
         for (name, value) in environment {
