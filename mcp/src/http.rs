@@ -1,4 +1,5 @@
-//! The tools as a service to be mounted at `/mcp`. Whoever mounts it checks the Bearer token first.
+//! The tools as a service to be mounted at `/mcp`. Whoever mounts it checks the Bearer token first, and puts whose it is among the
+//! request's extensions, as a [`Who`](memory::access::Who): without one no tool answers.
 
 use std::sync::Arc;
 
@@ -25,5 +26,6 @@ pub fn http_service(tools: Tools, shutdown: CancellationToken) -> HttpService {
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .with_cancellation_token(shutdown);
+    let tools = tools.of_each_request();
     StreamableHttpService::new(move || Ok(tools.clone()), Arc::default(), config)
 }

@@ -6,6 +6,7 @@ use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::{HeaderMap, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use memory::access::Who;
 use sha2::{Digest as _, Sha256};
 
 use crate::App;
@@ -34,13 +35,14 @@ pub(crate) async fn only_this_machine(State(app): State<App>, request: Request, 
 }
 
 /// For every route but health: refuses requests without the token.
-pub(crate) async fn only_with_token(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(crate) async fn only_with_token(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let given = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let bearer = given.and_then(|value| {
         let (scheme, token) = value.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
     });
     if bearer.is_some_and(|token| app.token.is(token)) {
+        request.extensions_mut().insert(Who::Operator);
         next.run(request).await
     } else {
         refuse(&app, request.uri(), ApiError::Unauthorized)

@@ -2,13 +2,14 @@
 
 use std::time::Instant;
 
-use axum::Json;
+use axum::{Extension, Json};
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, JsonRejection};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use chrono::Utc;
+use memory::access::Who;
 use memory::embed::QueryVector;
 use memory::event::{Agent, Envelope, Reading};
 use memory::store::Recorded;
@@ -18,6 +19,7 @@ use crate::App;
 use crate::error::ApiError;
 use crate::exclusion::Exclusion;
 use crate::router::MAX_BODY_BYTES;
+use crate::spool::named;
 use crate::unasked::Asked;
 use crate::writer::WriteError;
 
@@ -28,7 +30,7 @@ const MAX_HELD_BYTES: usize = 256 * 1024;
 /// the spool and has its place in the queue for the commit. 200 comes after the commit too, with what the hook is to print.
 pub(crate) async fn record_event(
     State(app): State<App>,
-    Path(agent): Path<String>,
+    (Extension(who), Path(agent)): (Extension<Who>, Path<String>),
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
@@ -39,10 +41,10 @@ pub(crate) async fn record_event(
     let Arrived { reading, holdable } = parsed.inspect_err(|error| {
         app.counters.count_malformed();
         // What our own hook sent came from an agent; it may be told apart one day.
-        let kept = body.starts_with(b"{\"envelope\"") && app.spool.set_aside(&body, &error.to_string()).is_ok();
+        let kept = body.starts_with(b"{\"envelope\"") && app.spool.set_aside(who, &body, &error.to_string()).is_ok();
         tracing::warn!(reason = %error, body_bytes = body.len(), kept, "a body is no event");
     })?;
-    let event = match reading {
+    let event = match reading.of(who) {
         Reading::Kept(event) => *event,
         Reading::AboutToRun(upcoming) => {
             app.counters.count_asked();
@@ -59,7 +61,7 @@ pub(crate) async fn record_event(
         return Err(ApiError::DatabaseAway);
     }
     // A spool that takes nothing is no reason to refuse: the commit is waited for instead.
-    if let Some(held) = holdable.and_then(|name| app.spool.hold(name, &body).ok()) {
+    if let Some(held) = holdable.and_then(|name| app.spool.hold(named(&name, who), &body).ok()) {
         let enqueued = app.writer.enqueue(event).await.map_err(|error| refused(&error))?;
         app.tasks.spawn(async move {
             if let Ok(recorded) = enqueued.committed().await {

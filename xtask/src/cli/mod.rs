@@ -26,7 +26,7 @@ pub use lessons::{
     AcceptLessonArgs, AddLessonArgs, EditLessonArgs, LessonsCommand, ListLessonsArgs, MineArgs, RetireLessonArgs,
     ShowLessonArgs, StatsArgs, TestLessonArgs, TriggerArgs,
 };
-pub use projects::{AliasArgs, ExcludeArgs, MergeArgs, ProjectCommand, SplitArgs, UndoArgs};
+pub use projects::{AliasArgs, ExcludeArgs, MergeArgs, ProjectCommand, ShareArgs, SplitArgs, UndoArgs};
 pub use schedule::{InstallScheduleArgs, ScheduleCommand};
 
 use crate::output::Verbosity;
@@ -105,6 +105,8 @@ pub enum Command {
     /// Which repository is which project, and what is not recorded
     #[command(subcommand)]
     Project(ProjectCommand),
+    /// Who records on this server beside its operator
+    People(JsonArgs),
     /// What agents must read before a risky call
     #[command(subcommand)]
     Lessons(LessonsCommand),

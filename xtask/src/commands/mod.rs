@@ -14,6 +14,7 @@ mod import;
 mod lessons;
 mod logs;
 mod migrate;
+mod people;
 mod prepare;
 mod project;
 mod queue;
@@ -62,6 +63,7 @@ pub async fn run(command: Command, printer: &Printer) -> Result<()> {
         Command::Import(arguments) => import::run(&arguments, &home, printer).await,
         Command::Images => images::run(printer).await,
         Command::Project(command) => project::run(command, &home, printer).await,
+        Command::People(arguments) => people::run(&arguments, &home, printer).await,
         Command::Lessons(command) => lessons::run(command, &home, printer).await,
         Command::Test(arguments) => test::run(&arguments, printer).await,
         Command::Ci(arguments) => ci::run(&arguments, printer).await,
