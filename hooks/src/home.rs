@@ -108,9 +108,11 @@ impl Home {
         }
     }
 
-    /// The Bearer token; `None` where there is none that can stand in a header.
+    /// The hooks' own token, which can only hand over events; an installation from before it has the operator's alone. `None` where
+    /// there is none that can stand in a header.
     pub(crate) fn token(&self) -> Option<String> {
-        let text = std::fs::read_to_string(self.root.join("token")).ok()?;
+        let read = |name: &str| std::fs::read_to_string(self.root.join(name)).ok();
+        let text = read("hook-token").or_else(|| read("token"))?;
         let token = text.trim();
         let fits = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
         fits.then(|| token.to_owned())

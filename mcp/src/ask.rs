@@ -25,6 +25,37 @@ pub enum Question {
     ProposeLessons,
 }
 
+impl Question {
+    /// The tool's name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Search => "search",
+            Self::Timeline => "timeline",
+            Self::GetObservations => "get_observations",
+            Self::FileHistory => "file_history",
+            Self::FindFix => "find_fix",
+            Self::How => "how",
+            Self::SaveMemory => "save_memory",
+            Self::UpdateMemory => "update_memory",
+            Self::Forget => "forget",
+            Self::CreateLesson => "create_lesson",
+            Self::SearchLessons => "search_lessons",
+            Self::ProposeLessons => "propose_lessons",
+        }
+    }
+}
+
+/// What a tool is for, what it takes and what it gives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolForm {
+    pub title: String,
+    pub description: String,
+    /// JSON Schema of the arguments.
+    pub arguments: JsonObject,
+    /// JSON Schema of the reply.
+    pub reply: JsonObject,
+}
+
 /// Why there is no reply.
 #[derive(Debug)]
 pub struct Refusal {
@@ -34,6 +65,17 @@ pub struct Refusal {
 }
 
 impl Tools {
+    /// How a tool describes itself.
+    pub fn form(&self, question: Question) -> ToolForm {
+        let tool = self.described(question.as_str()).expect("every question is one of the tools");
+        ToolForm {
+            title: tool.title.unwrap_or_default(),
+            description: tool.description.unwrap_or_default().into_owned(),
+            arguments: (*tool.input_schema).clone(),
+            reply: tool.output_schema.map(|schema| (*schema).clone()).unwrap_or_default(),
+        }
+    }
+
     /// Asks a tool and returns its reply as JSON.
     pub async fn ask(&self, question: Question, arguments: JsonObject) -> Result<Value, Refusal> {
         let reply = match question {

@@ -14,11 +14,13 @@ pub type HttpService = StreamableHttpService<Tools, NeverSessionManager>;
 
 /// Serves the tools over streamable HTTP until `shutdown` is cancelled.
 ///
-/// `Host` must be a loopback name, and `Origin`, where a browser sends it, a loopback origin; on any port. There are no
-/// sessions: no tool needs one, and so a restart of the server ends no client's.
-pub fn http_service(tools: Tools, shutdown: CancellationToken) -> HttpService {
-    let hosts = ["localhost", "127.0.0.1", "[::1]"];
-    let origins = ["http", "https"].map(|scheme| hosts.map(|host| format!("{scheme}://{host}:*"))).concat();
+/// `Host` must be a loopback name or one of `names`, and `Origin`, where a browser sends it, an origin of such a host; on any
+/// port. There are no sessions: no tool needs one, and so a restart of the server ends no client's.
+pub fn http_service(tools: Tools, names: &[String], shutdown: CancellationToken) -> HttpService {
+    let loopback = ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned);
+    let hosts: Vec<String> = loopback.into_iter().chain(names.iter().cloned()).collect();
+    let origins: Vec<String> =
+        hosts.iter().flat_map(|host| ["http", "https"].map(|scheme| format!("{scheme}://{host}:*"))).collect();
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(hosts)
         .with_allowed_origins(origins)

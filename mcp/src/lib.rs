@@ -15,7 +15,7 @@ mod tools;
 mod vectors;
 mod withheld;
 
-pub use ask::{Question, Refusal};
+pub use ask::{Question, Refusal, ToolForm};
 pub use database::Installation;
 pub use error::Fault;
 pub use http::{HttpService, http_service};

@@ -114,7 +114,7 @@ impl fmt::Display for Scope {
 }
 
 /// A scope that does not exist.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[error("there is no scope `{0}`; there are ingest, recall and admin")]
 pub struct UnknownScope(String);
 

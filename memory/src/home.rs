@@ -130,6 +130,10 @@ impl Home {
     pub fn token_file(&self) -> PathBuf {
         self.root.join("token")
     }
+    /// The token of hooks, which can only hand over events.
+    pub fn hook_token_file(&self) -> PathBuf {
+        self.root.join("hook-token")
+    }
     pub fn database_url_file(&self) -> PathBuf {
         self.root.join("database-url")
     }
@@ -174,9 +178,14 @@ impl Home {
         text.trim().parse().map_err(|_| HomeError::Content { path, expected: "host:port", found: text })
     }
 
-    /// The Bearer token.
+    /// The operator's token, which may do everything.
     pub fn token(&self) -> Result<String, HomeError> {
         read_line(&self.token_file())
+    }
+
+    /// The token of hooks; an installation from before it has none.
+    pub fn hook_token(&self) -> Result<String, HomeError> {
+        read_line(&self.hook_token_file())
     }
 
     /// The database's URL, password included: never log it.

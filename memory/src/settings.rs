@@ -25,6 +25,7 @@ pub struct Settings {
     pub recall: Recall,
     pub lessons: Lessons,
     pub backup: Backup,
+    pub server: Server,
 }
 
 /// How long what is kept, and how much.
@@ -87,6 +88,19 @@ pub struct Backup {
     pub recipients: Vec<String>,
     /// A file with the passphrase to encrypt with instead; empty is none.
     pub passphrase_file: PathBuf,
+}
+
+/// How other machines reach the server; without an address, not at all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Server {
+    /// Address and port; empty is none. Beside the loopback address, which stays as it is.
+    pub bind: String,
+    /// The certificate with its chain, in PEM.
+    pub tls_certificate: PathBuf,
+    pub tls_key: PathBuf,
+    /// The names by which other machines reach it.
+    pub hosts: Vec<String>,
 }
 
 /// The limits of one project. 0 is none.
@@ -274,7 +288,11 @@ mod tests {
                 "weekly",
                 "monthly",
                 "recipients",
-                "passphrase_file"
+                "passphrase_file",
+                "bind",
+                "tls_certificate",
+                "tls_key",
+                "hosts"
             ]
             .iter()
             .all(|key| shown.contains(key))

@@ -9,6 +9,7 @@ use memory::home::Home;
 use memory::project::{ProjectPolicy, WorktreePolicy};
 use memory::settings::Settings;
 
+use crate::network::{Network, NetworkError};
 use crate::unasked::{Switch, Switches};
 
 /// The server of agent-memory: takes events from hooks, keeps them in Postgres, gives them back over MCP.
@@ -21,9 +22,27 @@ pub struct Arguments {
     /// File with the Postgres URL; without it the home's `database-url`
     #[arg(long, env = "AGENT_MEMORY_DATABASE_URL_FILE")]
     pub database_url_file: Option<PathBuf>,
+    /// The address is reached only through a port that is published on loopback, as a container's is: it may be any
+    #[arg(long)]
+    pub behind_loopback: bool,
+    /// A second address, for other machines, with TLS; without it what settings.toml says
+    #[arg(long, env = "AGENT_MEMORY_BIND")]
+    pub bind: Option<SocketAddr>,
+    /// File with that address's certificate and its chain, in PEM
+    #[arg(long, env = "AGENT_MEMORY_TLS_CERTIFICATE")]
+    pub tls_certificate: Option<PathBuf>,
+    /// File with the certificate's key, in PEM
+    #[arg(long, env = "AGENT_MEMORY_TLS_KEY")]
+    pub tls_key: Option<PathBuf>,
+    /// A name by which other machines reach that address; may be given several times
+    #[arg(long = "host", env = "AGENT_MEMORY_HOSTS", value_delimiter = ',')]
+    pub hosts: Vec<String>,
     /// File with the Bearer token; without it the home's `token`
     #[arg(long, env = "AGENT_MEMORY_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
+    /// File with the token of hooks, which can only hand over events; without it the home's `hook-token`, if there is one
+    #[arg(long, env = "AGENT_MEMORY_HOOK_TOKEN_FILE")]
+    pub hook_token_file: Option<PathBuf>,
     /// Folder in which hooks leave events while the server is away; without it the home's `spool`
     #[arg(long, env = "AGENT_MEMORY_SPOOL")]
     pub spool: Option<PathBuf>,
@@ -58,6 +77,10 @@ pub struct Arguments {
 pub struct Config {
     pub database_url: String,
     pub token: String,
+    /// The hooks' own, where the home has one.
+    pub hook_token: Option<String>,
+    /// Where other machines are let in, if anywhere.
+    pub network: Option<Network>,
     pub spool: PathBuf,
     pub models: PathBuf,
     pub projects: ProjectPolicy,
@@ -72,10 +95,14 @@ pub struct Config {
 impl Arguments {
     /// The address to bind, or to ask.
     pub fn address(&self) -> anyhow::Result<SocketAddr> {
-        match self.listen {
-            Some(address) => Ok(address),
-            None => Ok(Home::locate()?.address()?),
+        let address = match self.listen {
+            Some(address) => address,
+            None => Home::locate()?.address()?,
+        };
+        if !address.ip().is_loopback() && !self.behind_loopback {
+            return Err(NetworkError::OpenListen(address).into());
         }
+        Ok(address)
     }
 
     /// Reads what the flags name and the home holds.
@@ -88,13 +115,22 @@ impl Arguments {
         };
         let database_url_file = or_home(self.database_url_file, Home::database_url_file)?;
         let token_file = or_home(self.token_file, Home::token_file)?;
+        let hook_token = match (&self.hook_token_file, &home) {
+            (Some(path), _) => Some(read_secret(path).context("reading the hooks' token")?),
+            // An installation from before it has none: hooks have the other one then.
+            (None, Ok(home)) => home.hook_token().ok(),
+            (None, Err(_)) => None,
+        };
         let config = or_home(self.config, Home::config)?;
         // At the start a file that cannot be understood is an error, for the person who started it looks.
         let settings = Settings::read(&config).map_err(|error| {
             let hint = error.hint();
             anyhow::Error::new(error).context(format!("cannot use the settings; {hint}"))
         })?;
+        let asked = Asked { bind: self.bind, certificate: self.tls_certificate, key: self.tls_key, hosts: self.hosts };
         Ok(Config {
+            network: asked.over(&settings.server)?,
+            hook_token,
             database_url: read_secret(&database_url_file).context("reading the database URL")?,
             token: read_secret(&token_file).context("reading the token")?,
             spool: or_home(self.spool, Home::spool)?,
@@ -108,9 +144,86 @@ impl Arguments {
     }
 }
 
+/// What the flags say of the door to other machines.
+struct Asked {
+    bind: Option<SocketAddr>,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+    hosts: Vec<String>,
+}
+
+impl Asked {
+    /// With what the settings say where a flag is missing.
+    fn over(self, settings: &memory::settings::Server) -> Result<Option<Network>, NetworkError> {
+        let address = match self.bind {
+            Some(address) => address,
+            None if settings.bind.is_empty() => return Ok(None),
+            None => settings.bind.parse().map_err(|_| NetworkError::Address(settings.bind.clone()))?,
+        };
+        let certificate = self.certificate.unwrap_or_else(|| settings.tls_certificate.clone());
+        let key = self.key.unwrap_or_else(|| settings.tls_key.clone());
+        if certificate.as_os_str().is_empty() || key.as_os_str().is_empty() {
+            return Err(NetworkError::NoTls(address));
+        }
+        let hosts = if self.hosts.is_empty() { settings.hosts.clone() } else { self.hosts };
+        Ok(Some(Network { address, certificate, key, hosts }))
+    }
+}
+
 fn read_secret(path: &std::path::Path) -> anyhow::Result<String> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
     let text = text.trim();
     anyhow::ensure!(!text.is_empty(), "`{}` is empty", path.display());
     Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use memory::settings::Server;
+
+    use super::*;
+
+    fn asked(bind: Option<&str>) -> Asked {
+        Asked { bind: bind.map(|bind| bind.parse().unwrap()), certificate: None, key: None, hosts: Vec::new() }
+    }
+
+    #[test]
+    fn opens_nothing_to_other_machines_without_tls() {
+        assert_eq!(asked(None).over(&Server::default()).unwrap(), None);
+        let refused = asked(Some("0.0.0.0:8443")).over(&Server::default()).unwrap_err();
+        assert!(matches!(refused, NetworkError::NoTls(_)), "{refused}");
+        let half = Server { tls_certificate: "c.pem".into(), ..Server::default() };
+        assert!(matches!(asked(Some("0.0.0.0:8443")).over(&half), Err(NetworkError::NoTls(_))));
+        let wrong = Server { bind: "everywhere".to_owned(), ..Server::default() };
+        assert!(matches!(asked(None).over(&wrong), Err(NetworkError::Address(_))));
+    }
+
+    #[test]
+    fn a_flag_counts_before_the_settings() {
+        let settings = Server {
+            bind: "10.0.0.1:8443".to_owned(),
+            tls_certificate: "c.pem".into(),
+            tls_key: "k.pem".into(),
+            hosts: vec!["memory.example".to_owned()],
+        };
+        let network = asked(None).over(&settings).unwrap().unwrap();
+        assert_eq!(network.names(), ["memory.example", "10.0.0.1"]);
+        let network = asked(Some("0.0.0.0:9000")).over(&settings).unwrap().unwrap();
+        assert_eq!(network.address.port(), 9000);
+        assert_eq!(network.names(), ["memory.example"]);
+    }
+
+    #[test]
+    fn listens_without_encryption_on_loopback_only() {
+        for (arguments, fits) in [
+            (["--listen=127.0.0.1:1", "--migrate"], true),
+            (["--listen=[::1]:1", "--migrate"], true),
+            (["--listen=0.0.0.0:1", "--migrate"], false),
+            (["--listen=192.0.2.1:1", "--migrate"], false),
+            (["--listen=0.0.0.0:1", "--behind-loopback"], true),
+        ] {
+            let arguments = Arguments::parse_from(["server"].into_iter().chain(arguments));
+            assert_eq!(arguments.address().is_ok(), fits, "{:?}", arguments.listen);
+        }
+    }
 }

@@ -25,6 +25,11 @@ impl Database {
         self.ready.is_cancelled()
     }
 
+    /// Waits until the schema is there; `false` if the server stops before that.
+    pub(crate) async fn prepared_before(&self, shutdown: &CancellationToken) -> bool {
+        shutdown.run_until_cancelled(self.ready.cancelled()).await.is_some()
+    }
+
     /// Why the schema is not there yet, if something stands in the way.
     pub(crate) fn problem(&self) -> Option<String> {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use memory::access::Scope;
 use memory::event::EnvelopeError;
 use serde::Serialize;
 
@@ -12,6 +13,9 @@ pub(crate) enum ApiError {
     #[error("the request carries no valid token")]
     Unauthorized,
     /// 403
+    #[error("the token does not have the scope `{0}`")]
+    Forbidden(Scope),
+    /// 403
     #[error("the host `{0}` is not this machine's own")]
     ForeignHost(String),
     /// 403
@@ -20,6 +24,9 @@ pub(crate) enum ApiError {
     /// 404
     #[error("there is nothing at `{0}`")]
     NotFound(String),
+    /// 404
+    #[error("{0}")]
+    NoSuchToken(String),
     /// 404
     #[error(transparent)]
     UnknownAgent(#[from] memory::event::UnknownAgent),
@@ -68,13 +75,21 @@ impl ApiError {
                 "unauthorized",
                 Some("send `Authorization: Bearer <token>` with the token from the `token` file in the home folder"),
             ),
-            Self::ForeignHost(_) => {
-                (StatusCode::FORBIDDEN, "foreign_host", Some("use 127.0.0.1 or localhost as the host"))
-            }
+            Self::Forbidden(_) => (
+                StatusCode::FORBIDDEN,
+                "forbidden",
+                Some("`cargo xtask token create NAME --scope ...` makes a token with the scopes that are needed"),
+            ),
+            Self::ForeignHost(_) => (
+                StatusCode::FORBIDDEN,
+                "foreign_host",
+                Some("use 127.0.0.1 or localhost, or from another machine a name that the server's `hosts` lists"),
+            ),
             Self::ForeignOrigin(_) => {
                 (StatusCode::FORBIDDEN, "foreign_origin", Some("pages of other sites may not use this server"))
             }
             Self::NotFound(_) => (StatusCode::NOT_FOUND, "not_found", None),
+            Self::NoSuchToken(_) => (StatusCode::NOT_FOUND, "not_found", Some("`cargo xtask token list` shows them")),
             Self::UnknownAgent(_) => (StatusCode::NOT_FOUND, "unknown_agent", None),
             Self::MethodNotAllowed(_) => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", None),
             Self::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", Some("send a smaller event")),

@@ -1,7 +1,9 @@
-//! The server: takes events in, drains the spool, works the queue, and serves recall, on a loopback address.
+//! The server: takes events in, drains the spool, works the queue, and serves recall, on a loopback address and, if asked to, with
+//! TLS on one that other machines reach.
 //!
 //! [`serve`] takes the listener and the shutdown from its caller, so that tests bind port 0 and stop it when they like.
 
+mod admin;
 mod auth;
 mod config;
 mod counters;
@@ -9,8 +11,10 @@ mod database;
 mod error;
 mod exclusion;
 mod lessons;
+mod network;
 mod observations;
 mod observe;
+mod openapi;
 mod retention;
 mod router;
 mod routes;
@@ -37,13 +41,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use config::{Arguments, Config};
+pub use network::{Network, NetworkError};
 pub use observe::check_health;
 pub use unasked::{Switch, Switches};
 
+use auth::Doorkeeper;
 use counters::Counters;
 use database::Database;
 use exclusion::Exclusion;
 use lessons::{Gate, Held};
+use network::NetworkDoor;
 use spool::Spool;
 use storage::{Folders, Storage};
 use unasked::Unasked;
@@ -64,7 +71,8 @@ pub(crate) struct App {
     pub(crate) gate: Gate,
     /// Commits that nobody waits for but the shutdown.
     pub(crate) tasks: TaskTracker,
-    pub(crate) token: auth::Token,
+    /// The door to other machines, where there is one.
+    pub(crate) network: Option<NetworkDoor>,
 }
 
 /// The kinds of jobs that this server works: health names them, so that `doctor` finds jobs that nobody takes.
@@ -77,6 +85,11 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
     let db = memory::store::connect_lazily(&config.database_url).context("reading the database URL")?;
     // Connections of its own: searches must never hold up an agent.
     let journal = memory::store::connect_lazily(&config.database_url).context("reading the database URL")?;
+    let names = config.network.as_ref().map(Network::names).unwrap_or_default();
+    let network = match config.network {
+        Some(network) => Some(network.door().await?),
+        None => None,
+    };
     let tasks = TaskTracker::new();
     let storage = Storage::default();
     let folders = Folders::new(config.spool.clone(), config.config.clone(), config.settings.clone());
@@ -95,7 +108,7 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
         unasked,
         gate,
         tasks: tasks.clone(),
-        token: auth::Token::new(&config.token),
+        network,
         writer,
         db,
     };
@@ -107,11 +120,21 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
             Box::pin(work(app, (&folders, home.as_ref()), projects, &shutdown)).await.inspect_err(|_| shutdown.cancel())
         }
     });
+    if let Some(door) = app.network.clone() {
+        let (app, shutdown) = (app.clone(), shutdown.clone());
+        tasks.spawn(async move {
+            if app.database.prepared_before(&shutdown).await {
+                let (db, keeper) = (app.db.clone(), Doorkeeper::of_network(&names));
+                door.keep_open_until(router::router(app, keeper, shutdown.child_token()), &db, &shutdown).await;
+            }
+        });
+    }
     tasks.close();
 
     let address = listener.local_addr().context("reading the address that was bound")?;
     tracing::info!(server.address = %address, version = env!("CARGO_PKG_VERSION"), "listening");
-    let routes = router::router(app, shutdown.child_token());
+    let keeper = Doorkeeper::of_this_machine(&config.token, config.hook_token.as_deref());
+    let routes = router::router(app, keeper, shutdown.child_token());
     let served = axum::serve(listener, routes).with_graceful_shutdown(shutdown.clone().cancelled_owned()).await;
     shutdown.cancel();
     // The router and the background held the writer: without them the write loop ends after its last batch.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser as _;
-use server::{Arguments, check_health, serve};
+use server::{Arguments, NetworkError, check_health, serve};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
@@ -32,7 +32,8 @@ async fn main() -> ExitCode {
             let hint = error
                 .downcast_ref::<memory::store::ConnectError>()
                 .map(memory::store::ConnectError::hint)
-                .or_else(|| error.downcast_ref::<memory::redact::RulesError>().map(memory::redact::RulesError::hint));
+                .or_else(|| error.downcast_ref::<memory::redact::RulesError>().map(memory::redact::RulesError::hint))
+                .or_else(|| error.downcast_ref::<NetworkError>().map(NetworkError::hint));
             tracing::error!(error = format!("{error:#}"), hint, "the server cannot run");
             ExitCode::FAILURE
         }

@@ -3,29 +3,30 @@
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
-use axum::routing::{get, post};
-use axum::{Extension, Json, Router};
+use axum::routing::{MethodRouter, get, post};
+use axum::{Extension, Json};
 use mcp::{Question, Tools};
 use memory::access::Who;
 use serde_json::{Map, Value, json};
 
-use crate::App;
 use crate::error::ApiError;
+use crate::router::Route;
 
 type Arguments = Result<Json<Map<String, Value>>, JsonRejection>;
 
-pub(crate) fn routes(tools: Tools) -> Router<App> {
-    Router::new()
-        .route("/api/observations", post(save))
-        .route("/api/observations/search", post(search))
-        .route("/api/observations/timeline", post(timeline))
-        .route("/api/observations/file_history", post(file_history))
-        .route("/api/observations/find_fix", post(find_fix))
-        .route("/api/observations/how", post(how))
-        .route("/api/observations/update", post(update))
-        .route("/api/observations/forget", post(forget))
-        .route("/api/observations/{ids}", get(details))
-        .with_state(tools)
+pub(crate) fn routes(tools: &Tools) -> Vec<Route> {
+    let with = |handler: MethodRouter<Tools>| handler.with_state(tools.clone());
+    vec![
+        Route::tool("/api/observations", Question::SaveMemory, with(post(save))),
+        Route::tool("/api/observations/search", Question::Search, with(post(search))),
+        Route::tool("/api/observations/timeline", Question::Timeline, with(post(timeline))),
+        Route::tool("/api/observations/file_history", Question::FileHistory, with(post(file_history))),
+        Route::tool("/api/observations/find_fix", Question::FindFix, with(post(find_fix))),
+        Route::tool("/api/observations/how", Question::How, with(post(how))),
+        Route::tool("/api/observations/update", Question::UpdateMemory, with(post(update))),
+        Route::tool("/api/observations/forget", Question::Forget, with(post(forget))),
+        Route::tool_query("/api/observations/{ids}", Question::GetObservations, with(get(details))),
+    ]
 }
 
 async fn save(State(tools): State<Tools>, who: Extension<Who>, arguments: Arguments) -> Result<(StatusCode, Json<Value>), ApiError> {

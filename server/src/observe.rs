@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::counters::Counts;
 use crate::error::ApiError;
+use crate::network::NetworkDoor;
 use crate::storage::Keeping;
 use crate::{App, HANDLED_JOBS};
 
@@ -51,6 +52,7 @@ pub(crate) async fn health(State(app): State<App>) -> Json<Value> {
         "queue": queue,
         "spool": spool,
         "storage": storage,
+        "network": app.network.as_ref().map(NetworkDoor::state),
         "memory": { "resident_bytes": resident_bytes() },
     }))
 }

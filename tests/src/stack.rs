@@ -54,6 +54,7 @@ impl Stack {
         make_private_folder(&home.spool())?;
         make_private_folder(&home.logs())?;
         write_secret(&home.token_file(), &token)?;
+        write_secret(&home.hook_token_file(), &Uuid::new_v4().simple().to_string())?;
         write_secret(&home.address_file(), &address.to_string())?;
         write_secret(&home.database_url_file(), database.url())?;
         let client = reqwest::Client::builder().no_proxy().timeout(wait::PATIENCE).build()?;

@@ -100,6 +100,10 @@ impl Tools {
         }
     }
 
+    pub(crate) fn described(&self, name: &str) -> Option<rmcp::model::Tool> {
+        self.tool_router.get(name).cloned()
+    }
+
     fn tool_router() -> ToolRouter<Self> {
         Self::finding_router() + Self::code_router() + Self::keeping_router() + Self::lessons_router()
     }

@@ -11,7 +11,7 @@ async fn serve() -> (String, CancellationToken) {
     let db = memory::store::connect_lazily("postgres://nobody:nothing@127.0.0.1:1/nowhere").unwrap();
     let tools = Tools::new(db, Embedder::over("no-models".into()));
     let shutdown = CancellationToken::new();
-    let routes = axum::Router::new().nest_service("/mcp", http_service(tools, shutdown.clone()));
+    let routes = axum::Router::new().nest_service("/mcp", http_service(tools, &[], shutdown.clone()));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}/mcp", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, routes).await });

@@ -3,6 +3,7 @@
 //! Functions take a connection and do one thing; whoever calls them owns the transaction. `journal` is the way in for
 //! events, `observations` for notes, `documents` for the search index.
 
+pub mod audit;
 mod backfill;
 mod backups;
 #[cfg(feature = "bench")]
@@ -41,6 +42,7 @@ mod session_events;
 mod sessions;
 mod snapshot;
 mod stats;
+pub mod tokens;
 mod tool_call_columns;
 mod tool_calls;
 mod training;

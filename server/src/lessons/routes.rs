@@ -2,27 +2,38 @@
 
 use axum::extract::State;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
-use axum::http::StatusCode;
-use axum::routing::{get, post};
-use axum::{Extension, Json, Router};
+use axum::http::{Method, StatusCode};
+use axum::routing::{MethodRouter, get, post};
+use axum::{Extension, Json};
 use mcp::{Question, Tools};
-use memory::access::{Projects, Who};
+use memory::access::{Projects, Scope, Who};
 use memory::lessons::{Action, Found, Lesson};
 use memory::store::{self, Db, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::App;
+use crate::auth::Needs;
 use crate::error::ApiError;
 use crate::observations::{ask, query, whole};
+use crate::router::{Form, Route};
 
-pub(crate) fn routes(tools: Tools) -> Router<App> {
-    let over_tools = Router::new()
-        .route("/api/lessons", get(list).post(create))
-        .route("/api/lessons/search", post(search))
-        .route("/api/lessons/propose", post(propose))
-        .with_state(tools);
-    Router::new().route("/api/lessons/match", post(matching)).merge(over_tools)
+pub(crate) fn routes(tools: &Tools) -> Vec<Route> {
+    let with = |handler: MethodRouter<Tools>| handler.with_state(tools.clone());
+    vec![
+        Route::tool("/api/lessons", Question::CreateLesson, with(post(create))),
+        Route::tool_query("/api/lessons", Question::SearchLessons, with(get(list))),
+        Route::tool("/api/lessons/search", Question::SearchLessons, with(post(search))),
+        Route::tool("/api/lessons/propose", Question::ProposeLessons, with(post(propose))),
+        Route {
+            method: Method::POST,
+            path: "/api/lessons/match",
+            needs: Needs::Scope(Scope::Recall),
+            about: "Which lessons a call of `{\"tool_name\", \"tool_input\"}` would fire",
+            form: Form::Json,
+            handler: post(matching),
+        },
+    ]
 }
 
 /// What a search of lessons takes, behind the question mark; without a `query`, the newest.

@@ -9,6 +9,7 @@ mod leaving;
 mod lessons;
 mod projects;
 mod schedule;
+mod tokens;
 
 use std::path::PathBuf;
 
@@ -28,6 +29,7 @@ pub use lessons::{
 };
 pub use projects::{AliasArgs, ExcludeArgs, MergeArgs, ProjectCommand, ShareArgs, SplitArgs, UndoArgs};
 pub use schedule::{InstallScheduleArgs, ScheduleCommand};
+pub use tokens::{CreateTokenArgs, RevokeTokenArgs, TokenCommand, TokenLogArgs};
 
 use crate::output::Verbosity;
 
@@ -107,6 +109,9 @@ pub enum Command {
     Project(ProjectCommand),
     /// Who records on this server beside its operator
     People(JsonArgs),
+    /// Who may do what, beside this machine's own programs
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// What agents must read before a risky call
     #[command(subcommand)]
     Lessons(LessonsCommand),

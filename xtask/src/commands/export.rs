@@ -2,16 +2,22 @@
 
 use anyhow::{Context, Result};
 use memory::home::Home;
+use memory::store::Db;
+use memory::store::audit::{self, Act};
 use serde_json::json;
 
 use crate::cli::ExportArgs;
-use crate::output::{Printer, human_bytes};
+use crate::output::{HintExt, Printer, human_bytes};
 use crate::{journal, leaving};
 
 pub(super) async fn run(arguments: &ExportArgs, home: &Home, printer: &Printer) -> Result<()> {
     let db = journal::open(home).await?;
     let step = printer.step("Exporting");
-    let exported = leaving::export(&db, &arguments.path, &step).await;
+    // First, so that the export holds it too.
+    let exported = match note(&db).await {
+        Ok(()) => leaving::export(&db, &arguments.path, &step).await,
+        Err(error) => Err(error),
+    };
     db.close().await;
     let exported = exported?;
     step.done(format!(
@@ -29,4 +35,11 @@ pub(super) async fn run(arguments: &ExportArgs, home: &Home, printer: &Printer) 
         printer.data(exported.path.display());
     }
     Ok(())
+}
+
+/// Everything leaves: the log says so.
+async fn note(db: &Db) -> Result<()> {
+    let act = Act { actor: "operator", action: "exported", subject: None, details: json!({}) };
+    let mut connection = db.acquire().await.context("cannot reach the database")?;
+    audit::note(&mut connection, act).await.context("cannot note the export").hint("run `cargo xtask doctor`")
 }

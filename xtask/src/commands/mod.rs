@@ -26,6 +26,7 @@ mod schedule;
 mod start;
 mod status;
 mod test;
+mod token;
 mod train;
 mod up;
 
@@ -64,6 +65,7 @@ pub async fn run(command: Command, printer: &Printer) -> Result<()> {
         Command::Images => images::run(printer).await,
         Command::Project(command) => project::run(command, &home, printer).await,
         Command::People(arguments) => people::run(&arguments, &home, printer).await,
+        Command::Token(command) => token::run(command, &home, printer).await,
         Command::Lessons(command) => lessons::run(command, &home, printer).await,
         Command::Test(arguments) => test::run(&arguments, printer).await,
         Command::Ci(arguments) => ci::run(&arguments, printer).await,

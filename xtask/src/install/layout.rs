@@ -49,7 +49,7 @@ pub fn check_home(home: &Home) -> Result<()> {
     }
 }
 
-/// Creates the folders and the token of an installation; what is there already stays.
+/// Creates the folders and the tokens of an installation; what is there already stays.
 pub fn create(home: &Home) -> Result<()> {
     let folders = [
         home.bin(),
@@ -64,8 +64,10 @@ pub fn create(home: &Home) -> Result<()> {
     files::make_private(home.root())?;
     // The spool may belong to the server's user by now: what exists keeps its owner and mode.
     folders.iter().try_for_each(|folder| files::create_private_folder(folder))?;
-    if files::read_if_there(&home.token_file())?.is_none_or(|token| token.trim().is_empty()) {
-        files::write_private(&home.token_file(), &format!("{}\n", files::random_secret()?))?;
+    for token in [home.token_file(), home.hook_token_file()] {
+        if files::read_if_there(&token)?.is_none_or(|token| token.trim().is_empty()) {
+            files::write_private(&token, &format!("{}\n", files::random_secret()?))?;
+        }
     }
     let settings = home.config().join(settings::FILE_NAME);
     if !settings.exists() {
@@ -111,6 +113,7 @@ pub fn remove(home: &Home) -> Result<()> {
         home.database_url_file(),
         home.address_file(),
         home.token_file(),
+        home.hook_token_file(),
         home.installation_file(),
     ];
     for path in ours {

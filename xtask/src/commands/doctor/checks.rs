@@ -87,7 +87,7 @@ fn folder(home: &Home) -> Finding {
 }
 
 fn secrets(home: &Home) -> Finding {
-    for path in [home.token_file(), home.database_url_file()] {
+    for path in [home.token_file(), home.hook_token_file(), home.database_url_file()] {
         let place = path.display();
         match others_may(&path) {
             Ok(false) => {}
@@ -97,7 +97,7 @@ fn secrets(home: &Home) -> Finding {
             Err(error) => return Finding::fail("secrets", format!("`{place}`: {error}"), UP),
         }
     }
-    Finding::ok("secrets", "token and database URL are their owner's alone")
+    Finding::ok("secrets", "tokens and database URL are their owner's alone")
 }
 
 fn programs(home: &Home, installation: &Installation) -> Finding {

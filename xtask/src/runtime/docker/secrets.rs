@@ -20,19 +20,21 @@ pub(crate) fn folder(home: &Home) -> PathBuf {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Secrets {
     token: String,
+    hook_token: String,
     database_password: String,
 }
 
 impl Secrets {
-    /// The home's token, and the database's password: the one that is there, else a new one.
+    /// The home's tokens, and the database's password: the one that is there, else a new one.
     pub(crate) fn of(home: &Home) -> Result<Self> {
         let token = home.token().context("the containers need the home's token")?;
+        let hook_token = home.hook_token().context("the containers need the hooks' token")?;
         let password = files::read_if_there(&folder(home).join("database-password"))?;
         let database_password = match password.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()) {
             Some(password) => password,
             None => files::random_secret()?,
         };
-        Ok(Self { token, database_password })
+        Ok(Self { token, hook_token, database_password })
     }
 
     /// Where programs on the host find the database.
@@ -63,6 +65,7 @@ impl Secrets {
         BTreeMap::from([
             ("database-password", password.clone()),
             ("database-url", format!("postgres://agent_memory:{password}@database:5432/agent_memory")),
+            ("hook-token", self.hook_token.clone()),
             ("token", self.token.clone()),
         ])
     }
@@ -119,6 +122,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path());
         std::fs::write(home.token_file(), "the-token\n").unwrap();
+        std::fs::write(home.hook_token_file(), "the-hooks\n").unwrap();
         let owner = ownership::owner_of(folder.path()).unwrap();
         (folder, home, Match { container_user: String::new(), server: owner, database: None })
     }
