@@ -100,6 +100,11 @@ impl Home {
         self.root.join("start-attempt")
     }
 
+    /// How many deadlines were missed that the server has not heard of, one byte for each.
+    pub(crate) fn missed_file(&self) -> PathBuf {
+        self.root.join("missed-deadlines")
+    }
+
     /// The server's address; `None` where the file holds something else.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         match std::fs::read_to_string(self.root.join("address")) {

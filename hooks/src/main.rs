@@ -8,6 +8,7 @@ mod envelope;
 mod exclusion;
 mod git;
 mod home;
+mod missed;
 mod payload;
 mod post;
 mod spool;
@@ -19,6 +20,7 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::envelope::Envelope;
 use crate::git::Repository;
 use crate::home::Home;
+use crate::missed::Missed;
 use crate::post::{Answer, Outcome, Request};
 use crate::spool::Stay;
 
@@ -66,8 +68,8 @@ fn capture(agent: &str, event: &str, occurred_at: SystemTime) -> Option<()> {
         Outcome::Taken(reply) => print(&reply),
         Outcome::Refused => {}
         // A call is told when it has run: that it was about to is nothing to be kept.
-        Outcome::Unanswered | Outcome::Away if is_about_a_call_to_come(event) => {}
-        outcome @ (Outcome::Unanswered | Outcome::Away) => {
+        Outcome::Late | Outcome::Unanswered | Outcome::Away if is_about_a_call_to_come(event) => {}
+        outcome @ (Outcome::Late | Outcome::Unanswered | Outcome::Away) => {
             let stay = if outcome == Outcome::Away { Stay::Long } else { Stay::Short };
             let kept = spool::keep(&home.spool(), &envelope, stay);
             // A server may be up and its database down: whoever starts leaves alone what is well.
@@ -106,7 +108,25 @@ fn post(home: &Home, agent: &str, answer: Answer, envelope: &Envelope, deadline:
     let (Some(address), Some(token)) = (home.address(), home.token()) else {
         return Outcome::Unanswered;
     };
-    post::post(&Request { address, answer, token: &token, agent, body: envelope.as_bytes() }, deadline)
+    let missed = Missed::claim(&home.missed_file());
+    let request = Request {
+        address,
+        answer,
+        token: &token,
+        agent,
+        missed_deadlines: missed.as_ref().map_or(0, Missed::count),
+        body: envelope.as_bytes(),
+    };
+    let outcome = post::post(&request, deadline);
+    match missed {
+        Some(missed) if matches!(outcome, Outcome::Taken(_)) => missed.forget(),
+        Some(missed) => missed.put_back(),
+        None => {}
+    }
+    if outcome == Outcome::Late {
+        missed::note(&home.missed_file());
+    }
+    outcome
 }
 
 /// An agent reads JSON or nothing; a reply that is neither is not passed on.

@@ -26,6 +26,8 @@ pub(crate) struct Request<'a> {
     pub(crate) answer: Answer,
     pub(crate) token: &'a str,
     pub(crate) agent: &'a str,
+    /// Deadlines that were missed before, and that the server has not heard of.
+    pub(crate) missed_deadlines: u64,
     pub(crate) body: &'a [u8],
 }
 
@@ -36,7 +38,9 @@ pub(crate) enum Outcome {
     Taken(Vec<u8>),
     /// The server will never take it.
     Refused,
-    /// Something listens there but has not taken it, in time or at all.
+    /// Something listens there but has not answered by the deadline.
+    Late,
+    /// Something listens there but has not taken it.
     Unanswered,
     /// Nothing listens there.
     Away,
@@ -44,11 +48,12 @@ pub(crate) enum Outcome {
 
 pub(crate) fn post(request: &Request<'_>, deadline: Instant) -> Outcome {
     let Ok(patience) = remaining(deadline) else {
-        return Outcome::Unanswered;
+        return Outcome::Late;
     };
     let stream = match TcpStream::connect_timeout(&request.address, patience.min(CONNECT_DEADLINE)) {
         Ok(stream) => stream,
         Err(error) if is_away(error.kind()) => return Outcome::Away,
+        Err(error) if is_late(error.kind()) => return Outcome::Late,
         Err(_) => return Outcome::Unanswered,
     };
     match exchange(&mut TimedStream { stream, deadline }, request) {
@@ -57,6 +62,7 @@ pub(crate) fn post(request: &Request<'_>, deadline: Instant) -> Outcome {
         // Committed, or safe in the spool and about to be.
         Ok(Response { status: 204 | 202, .. }) => Outcome::Taken(Vec::new()),
         Ok(Response { status: 400, .. }) => Outcome::Refused,
+        Err(error) if is_late(error.kind()) => Outcome::Late,
         Ok(_) | Err(_) => Outcome::Unanswered,
     }
 }
@@ -64,6 +70,11 @@ pub(crate) fn post(request: &Request<'_>, deadline: Instant) -> Outcome {
 /// Windows takes seconds to find that a port is closed.
 fn is_away(kind: io::ErrorKind) -> bool {
     kind == io::ErrorKind::ConnectionRefused || cfg!(windows) && kind == io::ErrorKind::TimedOut
+}
+
+/// A wait that ends at its deadline is told as the one on some systems, as the other on others.
+fn is_late(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock)
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -85,9 +96,13 @@ fn head_of(request: &Request<'_>) -> String {
         // RFC 7240
         Answer::WhenSafe => "Prefer: respond-async\r\n",
     };
+    let missed = match request.missed_deadlines {
+        0 => String::new(),
+        count => format!("Agent-Memory-Missed-Deadlines: {count}\r\n"),
+    };
     format!(
         "POST /api/hooks/{} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
-         Content-Length: {}\r\n{prefer}Connection: close\r\n\r\n",
+         Content-Length: {}\r\n{prefer}{missed}Connection: close\r\n\r\n",
         path_segment(request.agent),
         request.address,
         request.token,
@@ -276,6 +291,7 @@ mod tests {
             answer: Answer::WithReply,
             token: "secret",
             agent: "a/../b c",
+            missed_deadlines: 0,
             body: b"{}",
         };
         let head = head_of(&request);
@@ -283,7 +299,9 @@ mod tests {
         assert!(head.contains("\r\nAuthorization: Bearer secret\r\n"));
         assert!(head.contains("\r\nContent-Length: 2\r\n"));
         assert!(head.ends_with("\r\nConnection: close\r\n\r\n"));
-        assert!(!head.contains("Prefer:"));
+        assert!(!head.contains("Prefer:") && !head.contains("Missed"), "{head}");
+        request.missed_deadlines = 3;
+        assert!(head_of(&request).contains("\r\nAgent-Memory-Missed-Deadlines: 3\r\n"));
         request.answer = Answer::WhenSafe;
         assert!(head_of(&request).contains("\r\nPrefer: respond-async\r\n"));
     }

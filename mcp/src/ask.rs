@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::Tools;
 use crate::arguments::{Arguments, OfTool, read};
 use crate::error::{Fault, ToolError};
+use crate::timing::Way;
 
 /// One of the tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +79,15 @@ impl Tools {
 
     /// Asks a tool and returns its reply as JSON.
     pub async fn ask(&self, question: Question, arguments: JsonObject) -> Result<Value, Refusal> {
-        let reply = match question {
+        let answer = self.answer(question, arguments);
+        self.timed(question.as_str(), Way::Plain, Box::pin(answer)).await.map_err(|error| {
+            error.log();
+            Refusal { fault: error.fault(), message: error.message(), hint: error.hint() }
+        })
+    }
+
+    async fn answer(&self, question: Question, arguments: JsonObject) -> Result<Value, ToolError> {
+        match question {
             Question::Search => json(self.search(of(arguments)).await),
             Question::Timeline => json(self.timeline(of(arguments)).await),
             Question::GetObservations => json(self.get_observations(of(arguments)).await),
@@ -91,11 +100,7 @@ impl Tools {
             Question::CreateLesson => json(self.create_lesson(of(arguments)).await),
             Question::SearchLessons => json(self.search_lessons(of(arguments)).await),
             Question::ProposeLessons => json(self.propose_lessons(of(arguments)).await),
-        };
-        reply.map_err(|error| {
-            error.log();
-            Refusal { fault: error.fault(), message: error.message(), hint: error.hint() }
-        })
+        }
     }
 }
 

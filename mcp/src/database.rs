@@ -5,7 +5,8 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use memory::home::{Home, HomeError};
-use memory::store::{self, Db};
+use memory::settings::{self, Settings};
+use memory::store::{self, Db, Way};
 
 use crate::error::ToolError;
 
@@ -58,7 +59,11 @@ impl Installation {
     /// A pool over the URL that the home holds now; `up` may have changed it while this process ran.
     fn pool(&self) -> Result<Db, ToolError> {
         let home = self.home()?;
-        let url = home.database_url().map_err(|error| match error {
+        let (way, url) = match home.pooled_database_url().map_err(ToolError::Home)? {
+            Some(url) => (Way::Pooled, Ok(url)),
+            None => (Way::Direct, home.database_url()),
+        };
+        let url = url.map_err(|error| match error {
             HomeError::Read { path, source } if source.kind() == io::ErrorKind::NotFound => {
                 ToolError::NotInstalled(format!("there is no `{}`", path.display()))
             }
@@ -68,7 +73,9 @@ impl Installation {
         if let Some(opened) = opened.as_ref().filter(|opened| opened.url == url) {
             return Ok(opened.db.clone());
         }
-        let db = store::connect_lazily(&url)?;
+        // A file that cannot be understood is the server's to complain of.
+        let limits = Settings::read(&settings::folder(home)).unwrap_or_default().database;
+        let db = store::connect_lazily(&url, way, &limits)?;
         *opened = Some(Opened { url, db: db.clone() });
         Ok(db)
     }
@@ -95,6 +102,9 @@ mod tests {
         assert_eq!(port(installation.pool().unwrap()), 1001);
         write("postgres://u:p@127.0.0.1:1002/m\n");
         assert_eq!(port(installation.pool().unwrap()), 1002);
+        std::fs::write(folder.path().join("pooled-database-url"), "postgres://u:p@127.0.0.1:6432/m\n").unwrap();
+        assert_eq!(port(installation.pool().unwrap()), 6432);
+        std::fs::remove_file(folder.path().join("pooled-database-url")).unwrap();
         write("nonsense");
         assert!(matches!(installation.pool(), Err(ToolError::Connect(_))));
     }

@@ -100,7 +100,9 @@ impl ToolError {
             | Self::Recall(RecallError::UnknownDocument(_))
             | Self::Store(StoreError::UnknownProject { .. } | StoreError::UnknownNote(_)) => Fault::Absent,
             Self::NotInstalled(_) | Self::Connect(_) | Self::Away(_) | Self::Deadline { .. } => Fault::Database,
-            Self::Nobody | Self::Home(_) | Self::Store(_) | Self::Recall(_) | Self::Lesson(LessonError::Store(_)) => Fault::Ours,
+            Self::Nobody | Self::Home(_) | Self::Store(_) | Self::Recall(_) | Self::Lesson(LessonError::Store(_)) => {
+                Fault::Ours
+            }
         }
     }
 

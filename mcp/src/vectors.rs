@@ -9,6 +9,7 @@ use memory::home::HomeError;
 use serde_json::json;
 
 use crate::Installation;
+use crate::timing::{RECALL_HEADER, Untold, written};
 
 /// The server answers in milliseconds when its model is loaded, and loads it in less than a second.
 const SERVER_DEADLINE: Duration = Duration::from_secs(2);
@@ -53,6 +54,7 @@ pub struct ServerVectors {
     installation: Arc<Installation>,
     client: Arc<OnceLock<reqwest::Client>>,
     own: Arc<OnceLock<Embedder>>,
+    untold: Arc<Untold>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +69,12 @@ enum AskError {
 
 impl ServerVectors {
     pub fn new(installation: Arc<Installation>) -> Self {
-        Self { installation, client: Arc::default(), own: Arc::default() }
+        Self { installation, client: Arc::default(), own: Arc::default(), untold: Arc::default() }
+    }
+
+    /// Keeps how long answers took, until the server is next asked.
+    pub(crate) fn untold(&self) -> Arc<Untold> {
+        Arc::clone(&self.untold)
     }
 
     async fn vector(&self, query: &str) -> Result<QueryVector, String> {
@@ -84,8 +91,17 @@ impl ServerVectors {
     async fn ask(&self, query: &str) -> Result<QueryVector, AskError> {
         let home = self.installation.home().map_err(|_| HomeError::Unknown)?;
         let url = format!("http://{}/api/embed", home.address()?);
-        let response =
-            self.client()?.post(url).bearer_auth(home.token()?).json(&json!({ "text": query })).send().await?;
+        let mut request = self.client()?.post(url).bearer_auth(home.token()?).json(&json!({ "text": query }));
+        let told = self.untold.take();
+        if let Some(times) = &told {
+            request = request.header(RECALL_HEADER, written(times));
+        }
+        let sent = request.send().await;
+        // A server without a model has heard it too.
+        if !sent.as_ref().is_ok_and(|response| !response.status().is_client_error()) {
+            self.untold.put_back(told.into_iter().flatten());
+        }
+        let response = sent?;
         let status = response.status();
         if !status.is_success() {
             let body: serde_json::Value = response.json().await.unwrap_or_default();

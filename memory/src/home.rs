@@ -137,6 +137,10 @@ impl Home {
     pub fn database_url_file(&self) -> PathBuf {
         self.root.join("database-url")
     }
+    /// The way through a pooler in transaction mode, where there is one.
+    pub fn pooled_database_url_file(&self) -> PathBuf {
+        self.root.join("pooled-database-url")
+    }
     pub fn start_command_file(&self) -> PathBuf {
         self.root.join("start-command")
     }
@@ -191,6 +195,15 @@ impl Home {
     /// The database's URL, password included: never log it.
     pub fn database_url(&self) -> Result<String, HomeError> {
         read_line(&self.database_url_file())
+    }
+
+    /// The same by a pooler in transaction mode, if there is one.
+    pub fn pooled_database_url(&self) -> Result<Option<String>, HomeError> {
+        match read_line(&self.pooled_database_url_file()) {
+            Ok(url) => Ok(Some(url)),
+            Err(HomeError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 }
 

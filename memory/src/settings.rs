@@ -26,6 +26,7 @@ pub struct Settings {
     pub lessons: Lessons,
     pub backup: Backup,
     pub server: Server,
+    pub database: Database,
 }
 
 /// How long what is kept, and how much.
@@ -102,6 +103,22 @@ pub struct Server {
     /// The names by which other machines reach it.
     pub hosts: Vec<String>,
 }
+
+/// How a server uses its database; read at its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Database {
+    /// The most connections for all but events, which have [`EVENT_CONNECTIONS`] of their own.
+    #[serde(deserialize_with = "enough")]
+    pub connections: u32,
+    /// When Postgres gives up on a statement; 0 is never.
+    pub statement_timeout_seconds: u32,
+}
+
+/// Two for each of the loops that write events: one may still be cleaning up after a transaction that broke off.
+pub const EVENT_CONNECTIONS: u32 = 4;
+/// Fewer would have searches wait for the worker.
+const FEWEST_CONNECTIONS: u32 = 3;
 
 /// The limits of one project. 0 is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -203,6 +220,21 @@ impl Default for Backup {
     }
 }
 
+impl Default for Database {
+    fn default() -> Self {
+        Self { connections: 8, statement_timeout_seconds: 30 }
+    }
+}
+
+fn enough<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let connections = u32::deserialize(deserializer)?;
+    if connections < FEWEST_CONNECTIONS {
+        let message = format!("{connections} connections are too few: at least {FEWEST_CONNECTIONS} are needed");
+        return Err(serde::de::Error::custom(message));
+    }
+    Ok(connections)
+}
+
 impl Retention {
     /// The limits of the project of that name.
     pub fn limits_of(&self, project: &str) -> Limits {
@@ -292,7 +324,9 @@ mod tests {
                 "bind",
                 "tls_certificate",
                 "tls_key",
-                "hosts"
+                "hosts",
+                "connections",
+                "statement_timeout_seconds"
             ]
             .iter()
             .all(|key| shown.contains(key))
@@ -316,6 +350,7 @@ mod tests {
             ("[disc]\n", "disc"),
             ("[disk]\nceiling_bytes = \"much\"", "much"),
             ("[retention]\nprompts_days = -1", "-1"),
+            ("[database]\nconnections = 2", "at least 3"),
         ] {
             let message = Settings::parse(text).unwrap_err();
             assert!(message.contains(told) && message.contains("line"), "{message}");

@@ -22,6 +22,9 @@ pub struct Arguments {
     /// File with the Postgres URL; without it the home's `database-url`
     #[arg(long, env = "AGENT_MEMORY_DATABASE_URL_FILE")]
     pub database_url_file: Option<PathBuf>,
+    /// File with the URL of a pooler in transaction mode; without it the home's `pooled-database-url`, if that is there
+    #[arg(long, env = "AGENT_MEMORY_POOLED_DATABASE_URL_FILE")]
+    pub pooled_database_url_file: Option<PathBuf>,
     /// The address is reached only through a port that is published on loopback, as a container's is: it may be any
     #[arg(long)]
     pub behind_loopback: bool,
@@ -76,6 +79,8 @@ pub struct Arguments {
 #[derive(Clone)]
 pub struct Config {
     pub database_url: String,
+    /// By a pooler in transaction mode, where there is one.
+    pub pooled_database_url: Option<String>,
     pub token: String,
     /// The hooks' own, where the home has one.
     pub hook_token: Option<String>,
@@ -128,9 +133,15 @@ impl Arguments {
             anyhow::Error::new(error).context(format!("cannot use the settings; {hint}"))
         })?;
         let asked = Asked { bind: self.bind, certificate: self.tls_certificate, key: self.tls_key, hosts: self.hosts };
+        let pooled_file = self.pooled_database_url_file.or_else(|| {
+            let in_home = home.as_ref().ok()?.pooled_database_url_file();
+            in_home.exists().then_some(in_home)
+        });
+        let pooled_database_url = pooled_file.map(|path| read_secret(&path)).transpose();
         Ok(Config {
             network: asked.over(&settings.server)?,
             hook_token,
+            pooled_database_url: pooled_database_url.context("reading the pooled database URL")?,
             database_url: read_secret(&database_url_file).context("reading the database URL")?,
             token: read_secret(&token_file).context("reading the token")?,
             spool: or_home(self.spool, Home::spool)?,

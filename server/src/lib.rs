@@ -11,6 +11,7 @@ mod database;
 mod error;
 mod exclusion;
 mod lessons;
+mod metrics;
 mod network;
 mod observations;
 mod observe;
@@ -34,7 +35,7 @@ use memory::home::Home;
 use memory::lessons::LearnLessons;
 use memory::project::ProjectPolicy;
 use memory::queue::{Handler as _, Worker};
-use memory::store::Db;
+use memory::store::{Db, Notices};
 use memory::transcripts::ReadTranscript;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -47,9 +48,10 @@ pub use unasked::{Switch, Switches};
 
 use auth::Doorkeeper;
 use counters::Counters;
-use database::Database;
+use database::{Database, Pools};
 use exclusion::Exclusion;
 use lessons::{Gate, Held};
+use metrics::Metrics;
 use network::NetworkDoor;
 use spool::Spool;
 use storage::{Folders, Storage};
@@ -60,12 +62,15 @@ use writer::Writer;
 #[derive(Clone)]
 pub(crate) struct App {
     pub(crate) db: Db,
+    /// For what needs a session of its own; the same as `db` unless that goes by a pooler.
+    pub(crate) direct: Db,
     pub(crate) database: Database,
     pub(crate) embedder: Embedder,
     pub(crate) writer: Writer,
     pub(crate) spool: Spool,
     pub(crate) storage: Storage,
     pub(crate) counters: Arc<Counters>,
+    pub(crate) metrics: Metrics,
     pub(crate) exclusion: Exclusion,
     pub(crate) unasked: Unasked,
     pub(crate) gate: Gate,
@@ -82,9 +87,7 @@ pub(crate) const HANDLED_JOBS: [&str; 4] =
 /// Serves until `shutdown` is cancelled, then finishes what is in hand. An error is one that waiting would not mend: a schema
 /// newer than this program, a database without pgvector.
 pub async fn serve(config: Config, listener: TcpListener, shutdown: CancellationToken) -> anyhow::Result<()> {
-    let db = memory::store::connect_lazily(&config.database_url).context("reading the database URL")?;
-    // Connections of its own: searches must never hold up an agent.
-    let journal = memory::store::connect_lazily(&config.database_url).context("reading the database URL")?;
+    let Pools { db, journal, direct } = Pools::of(&config)?;
     let names = config.network.as_ref().map(Network::names).unwrap_or_default();
     let network = match config.network {
         Some(network) => Some(network.door().await?),
@@ -104,6 +107,7 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
         spool: Spool::at(config.spool.clone()),
         storage,
         counters: Arc::default(),
+        metrics: Metrics::default(),
         exclusion: Exclusion::listed_in(Some(config.config)),
         unasked,
         gate,
@@ -111,6 +115,7 @@ pub async fn serve(config: Config, listener: TcpListener, shutdown: Cancellation
         network,
         writer,
         db,
+        direct,
     };
     tasks.spawn(write_loop);
     let background = tasks.spawn({
@@ -152,25 +157,28 @@ async fn work(
     projects: ProjectPolicy,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
-    let App { db, database, embedder, writer, spool, storage, counters, exclusion, gate, .. } = app;
-    if database.prepare(&db, shutdown).await?.is_none() {
+    let App { db, direct, database, embedder, writer, spool, storage, counters, exclusion, gate, .. } = app;
+    if database.prepare(&db, &direct, shutdown).await?.is_none() {
         return Ok(());
     }
     // Before the spool, which may hold more than there is room for.
     storage.look(&db, folders).await;
-    let embedding = Worker::new(db.clone(), EmbedDocuments { db: db.clone(), embedder: embedder.clone() });
-    let reading = Worker::new(db.clone(), ReadTranscript { db: db.clone(), projects });
-    let digesting = Worker::new(db.clone(), DigestSession { db: db.clone() });
-    let learning = Worker::new(db.clone(), LearnLessons { db: db.clone() });
+    let notices = Notices::default();
+    let embedding =
+        Worker::new(db.clone(), EmbedDocuments { db: db.clone(), embedder: embedder.clone() }).woken_by(&notices);
+    let reading = Worker::new(db.clone(), ReadTranscript { db: db.clone(), projects }).woken_by(&notices);
+    let digesting = Worker::new(db.clone(), DigestSession { db: db.clone() }).woken_by(&notices);
+    let learning = Worker::new(db.clone(), LearnLessons { db: db.clone() }).woken_by(&notices);
     tokio::join!(
         spool.drain_until(&writer, &counters, &exclusion, shutdown),
         embedding.run(shutdown.clone()),
         reading.run(shutdown.clone()),
         digesting.run(shutdown.clone()),
         learning.run(shutdown.clone()),
-        gate.held().follow_until(&db, &embedder, shutdown),
+        notices.hear_until(&direct, shutdown),
+        gate.held().follow_until((&db, &notices), &embedder, shutdown),
         storage.watch_until(&db, folders, shutdown),
-        retention::apply_daily_until(&db, folders, shutdown),
+        retention::apply_daily_until(&direct, folders, shutdown),
         schedule::back_up_daily_until(home, shutdown),
         upkeep::keep_until(&db, &embedder, shutdown),
         warm(&embedder),

@@ -29,23 +29,43 @@ pub(crate) fn routes(tools: &Tools) -> Vec<Route> {
     ]
 }
 
-async fn save(State(tools): State<Tools>, who: Extension<Who>, arguments: Arguments) -> Result<(StatusCode, Json<Value>), ApiError> {
+async fn save(
+    State(tools): State<Tools>,
+    who: Extension<Who>,
+    arguments: Arguments,
+) -> Result<(StatusCode, Json<Value>), ApiError> {
     Ok((StatusCode::CREATED, ask(&tools.of(*who), Question::SaveMemory, whole(arguments)?).await?))
 }
 
-async fn search(State(tools): State<Tools>, who: Extension<Who>, arguments: Arguments) -> Result<Json<Value>, ApiError> {
+async fn search(
+    State(tools): State<Tools>,
+    who: Extension<Who>,
+    arguments: Arguments,
+) -> Result<Json<Value>, ApiError> {
     ask(&tools.of(*who), Question::Search, whole(arguments)?).await
 }
 
-async fn timeline(State(tools): State<Tools>, who: Extension<Who>, arguments: Arguments) -> Result<Json<Value>, ApiError> {
+async fn timeline(
+    State(tools): State<Tools>,
+    who: Extension<Who>,
+    arguments: Arguments,
+) -> Result<Json<Value>, ApiError> {
     ask(&tools.of(*who), Question::Timeline, whole(arguments)?).await
 }
 
-async fn file_history(State(tools): State<Tools>, who: Extension<Who>, arguments: Arguments) -> Result<Json<Value>, ApiError> {
+async fn file_history(
+    State(tools): State<Tools>,
+    who: Extension<Who>,
+    arguments: Arguments,
+) -> Result<Json<Value>, ApiError> {
     ask(&tools.of(*who), Question::FileHistory, whole(arguments)?).await
 }
 
-async fn find_fix(State(tools): State<Tools>, who: Extension<Who>, arguments: Arguments) -> Result<Json<Value>, ApiError> {
+async fn find_fix(
+    State(tools): State<Tools>,
+    who: Extension<Who>,
+    arguments: Arguments,
+) -> Result<Json<Value>, ApiError> {
     ask(&tools.of(*who), Question::FindFix, whole(arguments)?).await
 }
 
@@ -53,11 +73,19 @@ async fn how(State(tools): State<Tools>, who: Extension<Who>, arguments: Argumen
     ask(&tools.of(*who), Question::How, whole(arguments)?).await
 }
 
-async fn update(State(tools): State<Tools>, who: Extension<Who>, arguments: Arguments) -> Result<Json<Value>, ApiError> {
+async fn update(
+    State(tools): State<Tools>,
+    who: Extension<Who>,
+    arguments: Arguments,
+) -> Result<Json<Value>, ApiError> {
     ask(&tools.of(*who), Question::UpdateMemory, whole(arguments)?).await
 }
 
-async fn forget(State(tools): State<Tools>, who: Extension<Who>, arguments: Arguments) -> Result<Json<Value>, ApiError> {
+async fn forget(
+    State(tools): State<Tools>,
+    who: Extension<Who>,
+    arguments: Arguments,
+) -> Result<Json<Value>, ApiError> {
     ask(&tools.of(*who), Question::Forget, whole(arguments)?).await
 }
 

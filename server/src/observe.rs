@@ -58,7 +58,7 @@ pub(crate) async fn health(State(app): State<App>) -> Json<Value> {
 }
 
 /// What this process holds of the machine's memory, where the system tells it in a file.
-fn resident_bytes() -> Option<u64> {
+pub(crate) fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

@@ -50,7 +50,7 @@ fn operation(route: &Route, tools: &Tools, schemas: &mut Map<String, Value>) -> 
     let mut operation = json!({ "operationId": id_of(route), "summary": route.about });
     let mut reply = json!({});
     match route.form {
-        Form::Nothing => {}
+        Form::Nothing | Form::Text => {}
         Form::Json => operation["requestBody"] = body(&json!({ "type": "object" })),
         Form::Tool(question) => {
             let (arguments, given) = described(&mut operation, tools.form(question), schemas);
@@ -73,8 +73,9 @@ fn operation(route: &Route, tools: &Tools, schemas: &mut Map<String, Value>) -> 
         Needs::AnyToken => json!([{ "token": [] }]),
         Needs::Scope(scope) => json!([{ "token": [scope.as_str()] }]),
     };
+    let kind = if route.form == Form::Text { "text/plain" } else { "application/json" };
     operation["responses"] = json!({
-        success(route).as_str(): { "description": "Done", "content": { "application/json": { "schema": reply } } },
+        success(route).as_str(): { "description": "Done", "content": { kind: { "schema": reply } } },
         "default": {
             "description": "Refused, with the reason and what to do",
             "content": { "application/json": { "schema": { "$ref": format!("{SCHEMAS}Error") } } },

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::auth::{AtDoor, Doorkeeper, Needs};
 use crate::error::ApiError;
-use crate::{App, admin, auth, lessons, observations, observe, openapi, routes};
+use crate::{App, admin, auth, lessons, metrics, observations, observe, openapi, routes};
 
 /// A hook takes up to 32 MiB from its agent and adds its envelope.
 pub(crate) const MAX_BODY_BYTES: usize = 40 * 1024 * 1024;
@@ -41,8 +41,10 @@ pub(crate) enum Form {
     ToolQuery(Question),
     /// A JSON body of any shape; the answer is JSON, or nothing.
     Json,
-    /// No body.
+    /// No body; the answer is JSON, or nothing.
     Nothing,
+    /// No body; the answer is text.
+    Text,
 }
 
 impl Route {
@@ -81,6 +83,8 @@ fn table(tools: &Tools, keeper: &Doorkeeper, shutdown: CancellationToken) -> Vec
         plain(Method::POST, "/mcp", Needs::Scope(recall), mcp).about("The tools over the Model Context Protocol"),
         // The operator.
         plain(Method::GET, "/api/admin/stats", Needs::Scope(admin), get(observe::stats)).about("The journal's counts"),
+        Route { form: Form::Text, ..plain(Method::GET, "/metrics", Needs::AnyToken, get(metrics::metrics)) }
+            .about("What happened and how things stand, for Prometheus"),
         plain(Method::GET, "/api/admin/tokens", Needs::Scope(admin), get(admin::list_tokens))
             .about("All tokens, without their text"),
         plain(Method::POST, "/api/admin/tokens", Needs::Scope(admin), post(admin::create_token))
@@ -103,7 +107,7 @@ fn table(tools: &Tools, keeper: &Doorkeeper, shutdown: CancellationToken) -> Vec
 
 /// The routes as they are at one door.
 pub(crate) fn router(app: App, keeper: Doorkeeper, shutdown: CancellationToken) -> Router {
-    let tools = Tools::new(app.db.clone(), app.embedder.clone());
+    let tools = Tools::new(app.db.clone(), app.embedder.clone()).timed_by(app.counters.clone());
     let table = table(&tools, &keeper, shutdown);
     let document = Arc::new(openapi::document(&table, &tools));
     let door = AtDoor { app: app.clone(), keeper };

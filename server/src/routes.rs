@@ -1,13 +1,14 @@
 //! What hooks and MCP processes ask for.
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use axum::{Extension, Json};
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, JsonRejection};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use axum::{Extension, Json};
 use chrono::Utc;
 use memory::access::Who;
 use memory::embed::QueryVector;
@@ -16,6 +17,7 @@ use memory::store::Recorded;
 use serde::Deserialize;
 
 use crate::App;
+use crate::counters::Way;
 use crate::error::ApiError;
 use crate::exclusion::Exclusion;
 use crate::router::MAX_BODY_BYTES;
@@ -26,17 +28,36 @@ use crate::writer::WriteError;
 /// A larger event is read on a thread of its own and answered after its commit.
 const MAX_HELD_BYTES: usize = 256 * 1024;
 
-/// Takes one event in. 204 comes after its commit; 202, for who prefers not to wait for that (RFC 7240), when the event lies in
-/// the spool and has its place in the queue for the commit. 200 comes after the commit too, with what the hook is to print.
+/// For how many events the hook has not waited until its deadline, since it last could say so.
+const MISSED_DEADLINES: &str = "agent-memory-missed-deadlines";
+/// What is more is no number that a hook could have come to.
+const MAX_MISSED_DEADLINES: u64 = 1_000_000;
+
+/// Takes one event in, and what its hook tells of deadlines that were missed before: that counts once the hook is told that it is known.
 pub(crate) async fn record_event(
     State(app): State<App>,
     (Extension(who), Path(agent)): (Extension<Who>, Path<String>),
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
+    let missed = headers.get(MISSED_DEADLINES).and_then(|value| value.to_str().ok()?.parse().ok());
+    let counters = Arc::clone(&app.counters);
+    let answer = take_in(app, (who, &agent), Wish::of(&headers), body).await?;
+    counters.count_missed_deadlines(missed.unwrap_or(0).min(MAX_MISSED_DEADLINES));
+    Ok(answer)
+}
+
+/// 204 comes after its commit; 202, for who prefers not to wait for that (RFC 7240), when the event lies in
+/// the spool and has its place in the queue for the commit. 200 comes after the commit too, with what the hook is to print.
+async fn take_in(
+    app: App,
+    (who, agent): (Who, &str),
+    wish: Wish,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, ApiError> {
     let came_in = Instant::now();
     let agent: Agent = agent.parse()?;
-    let (body, wish) = (whole(body)?, Wish::of(&headers));
+    let body = whole(body)?;
     let parsed = parse(&app.exclusion, agent, wish, body.clone()).await;
     let Arrived { reading, holdable } = parsed.inspect_err(|error| {
         app.counters.count_malformed();
@@ -65,7 +86,7 @@ pub(crate) async fn record_event(
         let enqueued = app.writer.enqueue(event).await.map_err(|error| refused(&error))?;
         app.tasks.spawn(async move {
             if let Ok(recorded) = enqueued.committed().await {
-                app.counters.count_recorded(recorded);
+                app.counters.count_recorded(recorded, body.len());
                 held.committed();
             }
         });
@@ -73,10 +94,15 @@ pub(crate) async fn record_event(
     }
     let asked = Asked::of(&event).filter(|_| wish == Wish::Commit);
     let recorded = app.writer.write(event).await.map_err(|error| refused(&error))?;
-    app.counters.count_recorded(recorded);
+    app.counters.count_recorded(recorded, body.len());
     match asked {
         // What is known already was answered when it came first.
-        Some(asked) if recorded != Recorded::Known => Ok(app.unasked.answer(asked, came_in).await),
+        Some(asked) if recorded != Recorded::Known => {
+            let started = Instant::now();
+            let answer = app.unasked.answer(asked, came_in).await;
+            app.counters.time_recall(Way::Unasked, started.elapsed());
+            Ok(answer)
+        }
         _ => Ok(StatusCode::NO_CONTENT.into_response()),
     }
 }
@@ -136,12 +162,16 @@ pub(crate) struct EmbedRequest {
 /// Embeds one text with the server's model, so that a dozen MCP processes need not hold a dozen models.
 pub(crate) async fn embed_text(
     State(app): State<App>,
+    headers: HeaderMap,
     request: Result<Json<EmbedRequest>, JsonRejection>,
 ) -> Result<Json<QueryVector>, ApiError> {
     let Json(request) = request.map_err(|rejection| match rejection.status() {
         StatusCode::PAYLOAD_TOO_LARGE => ApiError::TooLarge { limit_bytes: MAX_BODY_BYTES },
         _ => ApiError::BadRequest(rejection.body_text()),
     })?;
+    if let Some(told) = headers.get(mcp::RECALL_HEADER).and_then(|value| value.to_str().ok()) {
+        app.counters.time_told(told);
+    }
     Ok(Json(app.embedder.embed_query(&request.text).await?))
 }
 

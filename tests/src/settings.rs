@@ -8,6 +8,8 @@ use std::path::PathBuf;
 pub const DATABASE_URL: &str = "AGENT_MEMORY_TEST_DATABASE_URL";
 /// `name:tag` of the Postgres image for the container, instead of the one that `cargo xtask images` builds.
 pub const POSTGRES_IMAGE: &str = "AGENT_MEMORY_TEST_POSTGRES_IMAGE";
+/// `name:tag` of an image with pgbouncer; without it the one that `cargo xtask test` builds, if it is there.
+pub const POOLER_IMAGE: &str = "AGENT_MEMORY_TEST_POOLER_IMAGE";
 /// A folder with the built programs; without it the run builds them.
 pub const PROGRAMS: &str = "AGENT_MEMORY_TEST_PROGRAMS";
 /// A folder with the embedding model and the library that runs it; `cargo xtask test` installs one and says where.

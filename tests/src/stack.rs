@@ -1,6 +1,6 @@
 //! An installation in a temporary home, and the real server in it: started, stopped, killed and started again.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -63,6 +63,15 @@ impl Stack {
 
     pub fn home(&self) -> &Home {
         &self.home
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Has servers that are started from now on go by this pooler.
+    pub fn go_by_pooler(&self, url: &str) -> Result<()> {
+        write_secret(&self.home.pooled_database_url_file(), url)
     }
 
     pub fn token(&self) -> &str {
@@ -190,6 +199,13 @@ impl Stack {
         request.send().await.context("asking for the server's counts")?.json().await.context("reading the counts")
     }
 
+    /// What the server tells Prometheus.
+    pub async fn metrics(&self) -> Result<String> {
+        let request = self.client.get(self.url("/metrics")).bearer_auth(&self.token);
+        let answer = request.send().await.context("asking for the metrics")?.error_for_status()?;
+        answer.text().await.context("reading the metrics")
+    }
+
     /// Posts an event the way an agent with HTTP hooks does.
     pub async fn post_bare(&self, event: &Event) -> Result<Response> {
         let request = self.post("/api/hooks/claude-code").header("content-type", "application/json");
@@ -238,16 +254,21 @@ impl Stack {
 
 /// A port that nothing listens on. Below the range that systems hand out by themselves, so that no connection of another
 /// test takes it while the server is away.
-fn free_address() -> Result<SocketAddr> {
+pub(crate) fn free_address() -> Result<SocketAddr> {
+    let ip = Ipv4Addr::LOCALHOST.into();
+    Ok(SocketAddr::new(ip, free_port_of(ip)?))
+}
+
+/// The same for another address of this machine's.
+pub(crate) fn free_port_of(ip: IpAddr) -> Result<u16> {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     const FIRST: u16 = 18_000;
     const COUNT: u16 = 12_000;
     let start = u16::try_from(std::process::id() * 61 % u32::from(COUNT)).context("choosing a port")?;
     for _ in 0..COUNT {
         let port = FIRST + (start + NEXT.fetch_add(1, Ordering::Relaxed) % COUNT) % COUNT;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        if TcpListener::bind(address).is_ok() {
-            return Ok(address);
+        if TcpListener::bind((ip, port)).is_ok() {
+            return Ok(port);
         }
     }
     bail!("no free port between {FIRST} and {}", FIRST + COUNT)

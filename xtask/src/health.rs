@@ -22,6 +22,9 @@ pub struct Health {
     pub storage: Option<StorageHealth>,
     #[serde(default)]
     pub memory: Option<MemoryHealth>,
+    /// The door to other machines; nothing where there is none.
+    #[serde(default)]
+    pub network: Option<NetworkHealth>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -66,6 +69,14 @@ pub struct StorageHealth {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MemoryHealth {
     pub resident_bytes: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NetworkHealth {
+    pub address: SocketAddr,
+    /// `open` or `closed`.
+    pub state: String,
+    pub message: Option<String>,
 }
 
 /// Whether a server takes a token.

@@ -42,10 +42,9 @@ pub(super) fn ask(asker: &mut dyn Asker, around: &Around) -> Asked<Decision> {
 fn answers(asker: &mut dyn Asker, around: &Around) -> Asked<Answers> {
     let base = base::ask(asker, around)?;
     let (dataset, filters) = dataset::ask(asker, around, &base)?;
-    let preset = size(asker)?;
+    let (preset, mut config) = size(asker, around)?;
     let quantisation = quantisation(asker)?;
     let lm_studio = lm_studio(asker, around)?;
-    let mut config = preset.config();
     config.base = BaseChoice { model: base.model, gguf: None };
     config.dataset = dataset;
     config.gguf.quantisation = quantisation;
@@ -54,11 +53,24 @@ fn answers(asker: &mut dyn Asker, around: &Around) -> Asked<Answers> {
     Ok(Answers { preset, config, filters })
 }
 
-fn size(asker: &mut dyn Asker) -> Asked<Preset> {
+/// A preset, or what a file says that was written here before.
+fn size(asker: &mut dyn Asker, around: &Around) -> Asked<(Preset, RunConfig)> {
     let presets = Preset::value_variants();
-    let choices: Vec<_> = presets.iter().map(|preset| told::size(*preset)).collect();
+    let mut choices: Vec<_> = presets.iter().map(|preset| told::size(*preset)).collect();
     let likely = presets.iter().position(|preset| *preset == Preset::default()).unwrap_or_default();
-    Ok(presets[asker.select("How much is trained?", &choices, likely)?])
+    let path = around.here.join(FILE_NAME);
+    if path.is_file() {
+        choices.push(format!("As the {FILE_NAME} here says"));
+    }
+    loop {
+        if let Some(preset) = presets.get(asker.select("How much is trained?", &choices, likely)?) {
+            return Ok((*preset, preset.config()));
+        }
+        match RunConfig::read(&path, Preset::default()) {
+            Ok(config) => return Ok((Preset::default(), config)),
+            Err(error) => asker.tell(&error_text(&error.into())),
+        }
+    }
 }
 
 fn quantisation(asker: &mut dyn Asker) -> Asked<Quantisation> {

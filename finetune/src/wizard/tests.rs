@@ -189,6 +189,25 @@ fn every_answer_is_in_the_configuration() {
 }
 
 #[test]
+fn settings_that_lie_here_are_taken_if_they_can_be_read() {
+    let place = Place::new().with_dataset(true);
+    let file = place.around.here.join(FILE_NAME);
+    std::fs::write(&file, "[train]\nranks = 4\n").unwrap();
+    let says = [Enter, Enter, Pick("As the train.toml here says"), Pick("tiny"), Enter, Enter, Enter];
+    let (answers, asker) = place.started(&says);
+    assert_eq!(answers.preset, Preset::Tiny);
+    assert!(asker.has_shown("`ranks`"), "{:#?}", asker.shown);
+
+    std::fs::write(&file, "[train]\nrank = 4\n[gate]\nmin_rows = 30\n").unwrap();
+    let says = [Enter, Enter, Pick("As the train.toml here says"), Enter, Enter, Enter];
+    let (answers, _) = place.started(&says);
+    let mut expected = place.usual();
+    expected.dataset.folder = Some(place.dataset());
+    (expected.train.rank, expected.gate.min_rows) = (4, 30);
+    assert_eq!(answers.config, expected);
+}
+
+#[test]
 fn tells_at_the_question_what_is_wrong_with_a_base() {
     let place = Place::new().with_dataset(true);
     let empty = place.folder.path().join("empty");

@@ -100,6 +100,38 @@ fn waits_for_a_silent_server_only_until_the_events_deadline() {
 }
 
 #[test]
+fn tells_the_next_server_that_answers_of_deadlines_that_were_missed() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let home = Folder::home(&silent.local_addr().unwrap().to_string());
+    for event in ["PostToolUse", "PreToolUse"] {
+        run(&mut hook_in(&home, event), PAYLOAD.as_bytes());
+    }
+    let missed = || std::fs::read(home.path().join("missed-deadlines")).map_or(0, |bytes| bytes.len());
+    assert_eq!(missed(), 2);
+    // One that is there but takes nothing has not heard it.
+    let refusing = FakeServer::answering("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n");
+    home.write("address", &refusing.address);
+    run(&mut hook_in(&home, "PostToolUse"), PAYLOAD.as_bytes());
+    assert!(refusing.request().0.contains("\r\nAgent-Memory-Missed-Deadlines: 2\r\n"));
+    assert_eq!(missed(), 2);
+    let server = FakeServer::answering("HTTP/1.1 204 No Content\r\n\r\n");
+    home.write("address", &server.address);
+    run(&mut hook_in(&home, "PostToolUse"), PAYLOAD.as_bytes());
+    assert!(server.request().0.contains("\r\nAgent-Memory-Missed-Deadlines: 2\r\n"));
+    run(&mut hook_in(&home, "PostToolUse"), PAYLOAD.as_bytes());
+    assert!(!server.request().0.contains("Missed"));
+    let left = std::fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(left.into_iter().all(|name| !name.to_string_lossy().starts_with("missed")));
+}
+
+#[test]
+fn counts_no_deadline_where_nothing_listens() {
+    let home = Folder::home_without_server();
+    run(&mut hook_in(&home, "PostToolUse"), PAYLOAD.as_bytes());
+    assert!(!home.path().join("missed-deadlines").exists());
+}
+
+#[test]
 fn does_not_wait_for_an_answer_that_drips() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let home = Folder::home(&listener.local_addr().unwrap().to_string());

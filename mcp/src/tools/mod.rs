@@ -25,10 +25,15 @@ use rmcp::{ErrorData, RoleServer, ServerHandler, tool_handler};
 
 use crate::database::Database;
 use crate::error::ToolError;
+use crate::timing::{Timer, Way};
 use crate::{Installation, QueryVectors, ServerVectors};
 
 /// Longer than any query of ours takes, shorter than a person waits.
 const DEADLINE: Duration = Duration::from_secs(15);
+
+/// The tools that answer out of the memory and change nothing: those whose time counts as recall's.
+const RECALLS: [&str; 7] =
+    ["search", "timeline", "get_observations", "file_history", "find_fix", "how", "search_lessons"];
 
 /// Clients show it to the model before any tool is loaded, cut at 2 KB: what to use it for comes first.
 const INSTRUCTIONS: &str = "\
@@ -62,6 +67,7 @@ pub struct Tools {
     database: Database,
     vectors: QueryVectors,
     tool_router: Arc<ToolRouter<Self>>,
+    timer: Option<Arc<dyn Timer>>,
 }
 
 impl Tools {
@@ -73,12 +79,19 @@ impl Tools {
     /// Tools over what is installed for this user, found when the first tool is called.
     pub fn of_installation(installation: Installation) -> Self {
         let installation = Arc::new(installation);
-        let vectors = QueryVectors::Server(ServerVectors::new(Arc::clone(&installation)));
-        Self::over(Database::Installed(installation), vectors)
+        let vectors = ServerVectors::new(Arc::clone(&installation));
+        let timer = vectors.untold();
+        Self::over(Database::Installed(installation), QueryVectors::Server(vectors)).timed_by(timer)
     }
 
     fn over(database: Database, vectors: QueryVectors) -> Self {
-        Self { asker: Asker::Known(Who::Operator), database, vectors, tool_router: Arc::new(Self::tool_router()) }
+        Self {
+            asker: Asker::Known(Who::Operator),
+            database,
+            vectors,
+            tool_router: Arc::new(Self::tool_router()),
+            timer: None,
+        }
     }
 
     /// The same for somebody, who finds and changes only what they may see.
@@ -98,6 +111,23 @@ impl Tools {
             Asker::Known(who) => Ok(who),
             Asker::InRequest => Err(ToolError::Nobody),
         }
+    }
+
+    /// The same, with someone to tell how long answers out of the memory took.
+    #[must_use]
+    pub fn timed_by(self, timer: Arc<dyn Timer>) -> Self {
+        Self { timer: Some(timer), ..self }
+    }
+
+    /// Has a tool answer, and counts how long that took if it is an answer out of the memory.
+    pub(crate) async fn timed<T>(&self, tool: &str, way: Way, answer: impl Future<Output = T>) -> T {
+        let timer = self.timer.as_ref().filter(|_| RECALLS.contains(&tool));
+        let started = Instant::now();
+        let answer = answer.await;
+        if let Some(timer) = timer {
+            timer.count(way, started.elapsed());
+        }
+        answer
     }
 
     pub(crate) fn described(&self, name: &str) -> Option<rmcp::model::Tool> {
@@ -128,7 +158,9 @@ impl ServerHandler for Tools {
             Asker::Known(_) => self.clone(),
             Asker::InRequest => said().map_or_else(|| self.clone(), |who| self.of(who)),
         };
-        self.tool_router.call(ToolCallContext::new(&tools, request, context)).await
+        let tool = request.name.clone();
+        let answer = self.tool_router.call(ToolCallContext::new(&tools, request, context));
+        self.timed(&tool, Way::Protocol, answer).await
     }
 }
 
@@ -231,6 +263,12 @@ async fn in_time<T>(work: impl Future<Output = Result<T, ToolError>>) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_only_tools_that_there_are() {
+        let tools = Tools::tool_router();
+        assert!(RECALLS.iter().all(|name| tools.has_route(name)));
+    }
 
     #[test]
     fn says_when_to_use_it_within_what_clients_show() {

@@ -8,7 +8,12 @@ use tokio_util::sync::CancellationToken;
 
 /// The address of a server that serves the tools at `/mcp`, and what stops them.
 async fn serve() -> (String, CancellationToken) {
-    let db = memory::store::connect_lazily("postgres://nobody:nothing@127.0.0.1:1/nowhere").unwrap();
+    let db = memory::store::connect_lazily(
+        "postgres://nobody:nothing@127.0.0.1:1/nowhere",
+        memory::store::Way::Direct,
+        &memory::settings::Database::default(),
+    )
+    .unwrap();
     let tools = Tools::new(db, Embedder::over("no-models".into()));
     let shutdown = CancellationToken::new();
     let routes = axum::Router::new().nest_service("/mcp", http_service(tools, &[], shutdown.clone()));

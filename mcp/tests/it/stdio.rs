@@ -129,7 +129,12 @@ async fn says_in_time_that_the_database_is_down() {
 #[tokio::test]
 async fn takes_a_pool_and_a_model_of_its_owner() {
     let folder = tempfile::tempdir().unwrap();
-    let db = memory::store::connect_lazily("postgres://nobody:nothing@127.0.0.1:1/nowhere").unwrap();
+    let db = memory::store::connect_lazily(
+        "postgres://nobody:nothing@127.0.0.1:1/nowhere",
+        memory::store::Way::Direct,
+        &memory::settings::Database::default(),
+    )
+    .unwrap();
     let client = client_of(Tools::new(db, Embedder::over(folder.path().to_owned()))).await;
     let text = refusal(&client, "search", json!({"query": "x"})).await;
     assert!(text.contains("not reachable"), "{text}");

@@ -2,49 +2,32 @@
 
 use std::time::Duration;
 
-use sqlx::postgres::PgListener;
-
-use crate::store::Db;
+use crate::store::{JOBS, Listener, Notices};
 
 /// Retries become due and leases run out without a notification.
 const POLL: Duration = Duration::from_secs(5);
 
 /// A subscription to new jobs. Make it before looking at the queue, so that nothing slips in between.
 pub(super) struct Wakeups {
-    listener: Option<PgListener>,
+    listener: Option<Listener>,
 }
 
 impl Wakeups {
-    pub(super) async fn subscribe(db: &Db) -> Self {
-        Self { listener: listen(db).await.ok() }
+    /// Without notices there is only polling.
+    pub(super) fn of(notices: Option<&Notices>) -> Self {
+        Self { listener: notices.map(|notices| notices.of(JOBS)) }
     }
 
     /// Returns when there may be work of that kind: after a notification, at the latest after the poll interval.
-    pub(super) async fn wait(&mut self, db: &Db, kind: &str) {
-        let Some(listener) = &mut self.listener else {
-            tokio::time::sleep(POLL).await;
-            self.listener = listen(db).await.ok();
-            return;
+    pub(super) async fn wait(&mut self, kind: &str) {
+        let heard = async {
+            match &mut self.listener {
+                // An empty notice is about every kind.
+                Some(listener) => while ![kind, ""].contains(&listener.heard().await.as_str()) {},
+                None => std::future::pending().await,
+            }
         };
-        if let Ok(Err(error)) = tokio::time::timeout(POLL, notified(listener, kind)).await {
-            tracing::debug!(error = %error, "the queue's notifications broke off; polling until they are back");
-            self.listener = None;
-        }
+        // Whether it was heard or is only time to look is the same to the caller.
+        let _ = tokio::time::timeout(POLL, heard).await;
     }
-}
-
-/// An empty notice is about every kind.
-async fn notified(listener: &mut PgListener, kind: &str) -> Result<(), sqlx::Error> {
-    loop {
-        let notice = listener.recv().await?;
-        if [kind, ""].contains(&notice.payload()) {
-            return Ok(());
-        }
-    }
-}
-
-async fn listen(db: &Db) -> Result<PgListener, sqlx::Error> {
-    let mut listener = PgListener::connect_with(db).await?;
-    listener.listen("mem_observation_queue").await?;
-    Ok(listener)
 }

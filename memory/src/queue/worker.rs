@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::listen::Wakeups;
 use super::{Job, QueueError, claim, complete, fail, release};
-use crate::store::Db;
+use crate::store::{Db, Notices};
 
 /// How a batch ended.
 #[derive(Debug)]
@@ -35,6 +35,7 @@ pub struct Worker<H> {
     db: Db,
     name: String,
     handler: H,
+    notices: Option<Notices>,
 }
 
 /// What one look at the queue found.
@@ -52,12 +53,17 @@ const AWAY_PAUSE: Duration = Duration::from_secs(2);
 
 impl<H: Handler> Worker<H> {
     pub fn new(db: Db, handler: H) -> Self {
-        Self { db, name: format!("worker-{}", Uuid::new_v4().simple()), handler }
+        Self { db, name: format!("worker-{}", Uuid::new_v4().simple()), handler, notices: None }
+    }
+
+    /// Looks at the queue when a job is told of, and not only from time to time.
+    pub fn woken_by(self, notices: &Notices) -> Self {
+        Self { notices: Some(notices.clone()), ..self }
     }
 
     /// Works until `shutdown` is cancelled; a batch in hand is finished first.
     pub async fn run(self, shutdown: CancellationToken) {
-        let mut wakeups = Wakeups::subscribe(&self.db).await;
+        let mut wakeups = Wakeups::of(self.notices.as_ref());
         while !shutdown.is_cancelled() {
             let pause = match self.run_batch().await {
                 Ok(Found::Work) => continue,
@@ -75,7 +81,7 @@ impl<H: Handler> Worker<H> {
             let wait = async {
                 match pause {
                     Some(pause) => tokio::time::sleep(pause).await,
-                    None => wakeups.wait(&self.db, H::KIND).await,
+                    None => wakeups.wait(H::KIND).await,
                 }
             };
             shutdown.run_until_cancelled(wait).await;

@@ -15,7 +15,7 @@ use super::{Filter, Fused, Line, RankedList, RecallError, details, fuse, nearby,
 use crate::analyze::Query;
 use crate::embed::QueryVector;
 use crate::ids::DocumentId;
-use crate::store::{Db, padded};
+use crate::store::{Db, padded, reading};
 
 /// More lines than this are no index any more.
 pub const MAX_LIMIT: usize = 100;
@@ -157,7 +157,7 @@ async fn find(db: &Db, text: &str, vector: Option<QueryVector>, filter: &Filter)
     let query = filter.narrow(Query::parse(text))?;
     let meaning = vector.map(|vector| Meaning { vector: padded(vector.vector), model: vector.model });
     let mut clock = Clock(Duration::ZERO);
-    let mut connection = clock.of(db.acquire()).await?;
+    let mut connection = clock.of(reading(db)).await?;
     let statistics = clock.of(lookup::statistics(&mut connection, &query, filter)).await?;
     let weights = weights(&statistics);
     // Where all words are common and there is a meaning to go by, they only count in what has come in by that.
@@ -186,6 +186,7 @@ async fn find(db: &Db, text: &str, vector: Option<QueryVector>, filter: &Filter)
     let around: Vec<_> = around.into_iter().collect();
     let seen = lookup::seen(&mut connection, &around, &query, meaning.as_ref(), filter);
     let mut seen = clock.of(seen).await?;
+    clock.of(connection.end()).await?;
     let support = support::of_all(&seen, &order, &expected(&query, &statistics, &weights));
     for document in seen.values_mut() {
         document.fits &= support.contains_key(&document.id);

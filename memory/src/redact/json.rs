@@ -34,31 +34,28 @@ fn clean_members(redactor: &Redactor, members: &mut Map<String, Value>) {
         let said = named.as_deref().filter(|_| NAMED_MEMBERS.contains(&name.as_str()));
         let name = said.unwrap_or(name);
         if let Some(kind) = redactor.names().kind_of(name) {
-            withhold(kind, name, member);
+            for _ in 0..withhold(kind, name, member) {
+                redactor.taken().count(&kind.id);
+            }
         }
     }
 }
 
-/// Takes a value out because of its member's name.
-fn withhold(kind: &Kind, name: &str, member: &mut Value) {
-    match member {
-        Value::String(text) => {
-            if !has_mark(text) && value::is_secret(text, Form::Member, kind.value, name) {
-                *text = placeholder(&kind.id);
-            }
-        }
-        Value::Number(number) => {
-            if value::is_secret(&number.to_string(), Form::Number, kind.value, name) {
-                *member = Value::String(placeholder(&kind.id));
-            }
-        }
+/// Takes a value out because of its member's name; returns how many values went.
+fn withhold(kind: &Kind, name: &str, member: &mut Value) -> usize {
+    let is_secret = match member {
+        Value::String(text) => !has_mark(text) && value::is_secret(text, Form::Member, kind.value, name),
+        Value::Number(number) => value::is_secret(&number.to_string(), Form::Number, kind.value, name),
         Value::Array(items) => {
-            for item in items.iter_mut().filter(|item| item.is_string()) {
-                withhold(kind, name, item);
-            }
+            let texts = items.iter_mut().filter(|item| item.is_string());
+            return texts.map(|item| withhold(kind, name, item)).sum();
         }
-        Value::Null | Value::Bool(_) | Value::Object(_) => {}
+        Value::Null | Value::Bool(_) | Value::Object(_) => false,
+    };
+    if is_secret {
+        *member = Value::String(placeholder(&kind.id));
     }
+    usize::from(is_secret)
 }
 
 /// Secrets that are names of members. Two that become alike are told apart by a number, so that none is lost.

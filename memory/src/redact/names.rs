@@ -43,6 +43,11 @@ impl Names {
         &self.names_in_text.keywords
     }
 
+    /// The ids of all kinds.
+    pub(super) fn ids(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(|kind| kind.id.as_str())
+    }
+
     /// The kind of secret that something of this name holds, if any: `dbPassword`, `DB_PASSWORD_1` and `db-password` alike.
     pub(super) fn kind_of(&self, name: &str) -> Option<&Kind> {
         if name.len() > MAX_NAME_BYTES || !name.is_ascii() {

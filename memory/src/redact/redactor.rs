@@ -8,6 +8,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use super::gitleaks::UserRules;
 use super::names::Names;
 use super::rule::{Allow, Case, Found, Place, Rule};
+use super::taken::{self, Taken};
 use super::{PRIVATE_MARK, SECRET_MARK, assignment, has_mark, private, rules, value};
 
 /// A secret may only be seen once another is gone; more rounds than two have not been needed.
@@ -23,6 +24,7 @@ pub(super) struct Redactor {
     always: Vec<usize>,
     names: Names,
     allow: Allow,
+    taken: Taken,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +54,8 @@ pub(super) fn placeholder(id: &str) -> String {
 impl Redactor {
     pub(super) fn with(user: UserRules) -> Self {
         let built_in = rules::read();
+        let ids = built_in.rules.iter().map(|rule| rule.id.clone()).chain(built_in.names.ids().map(str::to_owned));
+        let taken = Taken::by(ids);
         let mut keywords: Vec<String> = Vec::new();
         let mut seekers: Vec<Vec<Seeker>> = Vec::new();
         let mut seek = |keyword: &str, seeker| {
@@ -82,11 +86,15 @@ impl Redactor {
             .build(&keywords)
             .or_else(|_| AhoCorasick::builder().ascii_case_insensitive(true).build(&keywords))
             .expect("a list of keywords makes an automaton");
-        Self { keywords, seekers, rules, always, names: built_in.names, allow: user.allow }
+        Self { keywords, seekers, rules, always, names: built_in.names, allow: user.allow, taken }
     }
 
     pub(super) fn names(&self) -> &Names {
         &self.names
+    }
+
+    pub(super) fn taken(&self) -> &Taken {
+        &self.taken
     }
 
     /// Every keyword in a text, those within others included.
@@ -116,6 +124,7 @@ impl Redactor {
             hits.iter().filter(move |hit| self.seekers[hit.keyword].iter().any(wanted)).map(|hit| &hit.range)
         };
         if of_kind(|seeker| matches!(seeker, Seeker::Private)).next().is_some() {
+            self.taken.count(taken::PRIVATE);
             return Some(private::cut(text));
         }
         let marks: Vec<_> = of_kind(|seeker| matches!(seeker, Seeker::Mark)).map(|hit| mark_at(text, hit)).collect();
@@ -144,7 +153,11 @@ impl Redactor {
                 !self.allow.lets_through(&Found { text, secret: finding.range.clone(), whole: finding.range.clone() })
             });
         }
-        replace(text, findings)
+        let merged = merge(findings);
+        for finding in &merged {
+            self.taken.count(finding.id);
+        }
+        replace(text, &merged)
     }
 
     fn by_rules<'r>(&'r self, text: &str, hits: &[Hit], marks: &[Range<usize>]) -> Vec<Finding<'r>> {
@@ -195,11 +208,8 @@ fn overlaps(marks: &[Range<usize>], range: &Range<usize>) -> bool {
     marks.get(next).is_some_and(|mark| mark.start < range.end)
 }
 
-/// The text with a placeholder for each finding. Those that overlap become one, named after the first that was found.
-fn replace(text: &str, findings: Vec<Finding<'_>>) -> Option<String> {
-    if findings.is_empty() {
-        return None;
-    }
+/// In the order of the text. Those that overlap become one, named after the first that was found.
+fn merge(findings: Vec<Finding<'_>>) -> Vec<Finding<'_>> {
     let mut ordered: Vec<_> = findings.into_iter().enumerate().collect();
     ordered.sort_by_key(|(rank, finding)| (finding.range.start, *rank));
     let mut merged: Vec<(usize, Finding<'_>)> = Vec::with_capacity(ordered.len());
@@ -215,9 +225,17 @@ fn replace(text: &str, findings: Vec<Finding<'_>>) -> Option<String> {
             _ => merged.push((rank, finding)),
         }
     }
-    let mut out = String::with_capacity(text.len() + merged.len() * 16);
+    merged.into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// The text with a placeholder for each finding.
+fn replace(text: &str, findings: &[Finding<'_>]) -> Option<String> {
+    if findings.is_empty() {
+        return None;
+    }
+    let mut out = String::with_capacity(text.len() + findings.len() * 16);
     let mut at = 0;
-    for (_, finding) in merged {
+    for finding in findings {
         out.push_str(&text[at..finding.range.start]);
         out.push_str(&placeholder(finding.id));
         at = finding.range.end;

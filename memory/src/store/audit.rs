@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
-use sqlx::PgConnection;
+use sqlx::PgExecutor;
 
 use super::{Db, StoreError};
 
@@ -28,7 +28,7 @@ pub struct AuditEntry {
     pub details: Value,
 }
 
-pub async fn note(connection: &mut PgConnection, act: Act<'_>) -> Result<(), StoreError> {
+pub async fn note(executor: impl PgExecutor<'_>, act: Act<'_>) -> Result<(), StoreError> {
     sqlx::query!(
         "insert into mem_audit_log (actor, action, subject, details) values ($1, $2, $3, $4)",
         act.actor,
@@ -36,7 +36,7 @@ pub async fn note(connection: &mut PgConnection, act: Act<'_>) -> Result<(), Sto
         act.subject,
         act.details,
     )
-    .execute(connection)
+    .execute(executor)
     .await?;
     Ok(())
 }

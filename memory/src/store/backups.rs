@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
+use super::audit::{self, Act};
 use super::{Db, StoreError};
 
 const MADE: &str = "backup";
@@ -15,6 +16,7 @@ pub struct BackupNews {
     /// Since when one is made each day; nothing where nobody asked for it.
     pub scheduled_since: Option<DateTime<Utc>>,
     pub last_made_at: Option<DateTime<Utc>>,
+    pub last_failed_at: Option<DateTime<Utc>>,
 }
 
 /// Notes that a backup was made, or could not be.
@@ -28,22 +30,24 @@ pub async fn note_schedule(db: &Db, wanted: bool) -> Result<(), StoreError> {
 }
 
 async fn note(db: &Db, action: &str) -> Result<(), StoreError> {
-    sqlx::query!("insert into mem_audit_log (actor, action) values ('operator', $1)", action).execute(db).await?;
-    Ok(())
+    let details = serde_json::json!({});
+    audit::note(db, Act { actor: "operator", action, subject: None, details }).await
 }
 
 pub async fn backup_news(db: &Db) -> Result<BackupNews, StoreError> {
     let row = sqlx::query!(
         r#"select max(occurred_at) filter (where action = $1) as last_made_at,
                   max(occurred_at) filter (where action = $2) as scheduled_at,
-                  max(occurred_at) filter (where action = $3) as ended_at
-           from mem_audit_log where action in ($1, $2, $3)"#,
+                  max(occurred_at) filter (where action = $3) as ended_at,
+                  max(occurred_at) filter (where action = $4) as last_failed_at
+           from mem_audit_log where action in ($1, $2, $3, $4)"#,
         MADE,
         SCHEDULED,
         ENDED,
+        FAILED,
     )
     .fetch_one(db)
     .await?;
     let scheduled_since = row.scheduled_at.filter(|at| row.ended_at.is_none_or(|ended| ended < *at));
-    Ok(BackupNews { scheduled_since, last_made_at: row.last_made_at })
+    Ok(BackupNews { scheduled_since, last_made_at: row.last_made_at, last_failed_at: row.last_failed_at })
 }

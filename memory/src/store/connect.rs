@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
-use sqlx::{ConnectOptions as _, Connection as _, Executor as _, Postgres};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, Postgres};
+
+use super::pooler;
+use crate::settings;
 
 /// The journal's database: a pool of connections.
 pub type Db = PgPool;
@@ -13,6 +16,15 @@ pub type Db = PgPool;
 pub type DbConnection = PoolConnection<Postgres>;
 
 static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
+
+/// Which way the connections of a pool take to Postgres.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Each is a session, which keeps what is set in it.
+    Direct,
+    /// By a pooler that gives each transaction whatever session is free: nothing outlives a transaction but prepared statements.
+    Pooled,
+}
 
 /// How long a caller waits for a free connection, or for Postgres to answer at all.
 pub(super) const ACQUIRE_DEADLINE: Duration = Duration::from_secs(5);
@@ -30,6 +42,12 @@ pub enum ConnectError {
     NoPgvector(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("the database's pgvector is too old (it has {found}, 0.7 is needed)")]
     OldPgvector { found: String },
+    #[error("the database URL leads to a pooler that gives each transaction another session")]
+    TransactionPooler,
+    #[error("the pooler does not keep prepared statements")]
+    NoPreparedStatements(#[source] sqlx::Error),
+    #[error("the pooler leads to another database (schema {found:?}, the database URL's has {expected:?})")]
+    OtherDatabase { found: Option<i64>, expected: Option<i64> },
     #[error("the database's schema is newer than this program (it has migration {found}, this program knows {known})")]
     NewerSchema { found: i64, known: i64 },
     #[error("the database's schema could not be brought up to date")]
@@ -49,6 +67,14 @@ impl ConnectError {
             Self::OldPgvector { .. } => {
                 "install pgvector 0.7 or newer on that server, then run `alter extension vector update` in this database"
             }
+            Self::TransactionPooler => {
+                "write that URL into `pooled-database-url` in the home, and one that gives whole sessions into `database-url` \
+                 (docs/scale.md)"
+            }
+            Self::NoPreparedStatements(_) => {
+                "use pgbouncer 1.21 or newer with `max_prepared_statements = 200` (docs/scale.md)"
+            }
+            Self::OtherDatabase { .. } => "let `database-url` and `pooled-database-url` name the same database",
             Self::NewerSchema { .. } => "install the newer agent-memory: pull and run `cargo xtask up`",
             Self::Migration(_) => "the log names the statement; nothing of the failed migration was kept",
         }
@@ -57,13 +83,13 @@ impl ConnectError {
 
 /// Opens a pool and makes sure that Postgres answers.
 pub async fn connect(url: &str) -> Result<Db, ConnectError> {
-    answering(connect_lazily(url)?).await
+    answering(connect_lazily(url, Way::Direct, &settings::Database::default())?).await
 }
 
 /// The same for another database of that server.
 pub async fn connect_to(url: &str, database: &str) -> Result<Db, ConnectError> {
     let options = PgConnectOptions::from_str(url).map_err(ConnectError::Url)?;
-    answering(pool(options.database(database))).await
+    answering(pool(options.database(database), Way::Direct, &settings::Database::default())).await
 }
 
 async fn answering(db: Db) -> Result<Db, ConnectError> {
@@ -78,36 +104,49 @@ async fn answering(db: Db) -> Result<Db, ConnectError> {
 }
 
 /// A pool that opens its first connection when it is first used: for programs that must answer before the database does.
-pub fn connect_lazily(url: &str) -> Result<Db, ConnectError> {
-    Ok(pool(PgConnectOptions::from_str(url).map_err(ConnectError::Url)?))
+pub fn connect_lazily(url: &str, way: Way, limits: &settings::Database) -> Result<Db, ConnectError> {
+    Ok(pool(PgConnectOptions::from_str(url).map_err(ConnectError::Url)?, way, limits))
 }
 
-fn pool(options: PgConnectOptions) -> Db {
-    PgPoolOptions::new()
-        .max_connections(8)
-        .acquire_timeout(ACQUIRE_DEADLINE)
-        .after_connect(|connection, _| {
-            Box::pin(async move {
-                // Without it a filter can leave an index scan with fewer rows than asked for. pgvector before 0.8 keeps it as
-                // a setting without effect.
-                connection.execute("set hnsw.iterative_scan = 'relaxed_order'").await?;
-                // A caller that gave up leaves its statement running; it must not hold its connection for ever.
-                connection.execute("set statement_timeout = '30s'").await?;
-                Ok(())
-            })
-        })
-        .connect_lazy_with(options.application_name("agent-memory"))
+fn pool(options: PgConnectOptions, way: Way, limits: &settings::Database) -> Db {
+    // Poolers know no `extra_float_digits`, and no number of ours is sent as text.
+    let options = options.application_name(pooler::application_name(way)).extra_float_digits(None);
+    let pool = PgPoolOptions::new().max_connections(limits.connections).acquire_timeout(ACQUIRE_DEADLINE);
+    if way == Way::Pooled {
+        // What was set here would be somebody else's: a search sets what it needs, see `pooler::Reading`.
+        return pool.connect_lazy_with(options);
+    }
+    let settings = format!(
+        // Without the first a filter can leave an index scan with fewer rows than asked for. pgvector before 0.8 keeps it as a
+        // setting without effect. The second: a caller that gave up leaves its statement running, which must not hold its
+        // connection for ever.
+        "set hnsw.iterative_scan = 'relaxed_order'; set statement_timeout = '{}s'",
+        limits.statement_timeout_seconds
+    );
+    pool.after_connect(move |connection, _| {
+        let settings = settings.clone();
+        Box::pin(async move { connection.execute(AssertSqlSafe(settings)).await.map(drop) })
+    })
+    .connect_lazy_with(options)
 }
 
-/// Applies what is missing of the migrations, under an advisory lock, so that several programs may do it at once.
+/// Applies what is missing of the migrations, under an advisory lock, so that several programs may do it at once. The lock belongs to
+/// a session, so that a pooler that gives none is refused.
 pub async fn migrate(db: &Db) -> Result<(), ConnectError> {
     let known = known_schema_version();
     // A connection of its own, without our limit for a statement: an index on a large table takes as long as it takes, and so
     // does another program's migration.
     let options = db.connect_options();
+    if pooler::shares_sessions(&options).await.map_err(classify)? {
+        return Err(ConnectError::TransactionPooler);
+    }
     let connection = PgPoolOptions::new()
         .max_connections(1)
         .acquire_timeout(ACQUIRE_DEADLINE)
+        // A role or a pooler may have a limit of its own.
+        .after_connect(|connection, _| {
+            Box::pin(async move { connection.execute("set statement_timeout = 0").await.map(drop) })
+        })
         .connect_with((*options).clone())
         .await
         .map_err(classify)?;

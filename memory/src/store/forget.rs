@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use sqlx::PgConnection;
 
+use super::audit::{self, Act};
 use super::{Db, StoreError, documents, lesson_events, outputs};
 use crate::ids::{DocumentId, DocumentKind};
 
@@ -54,7 +55,7 @@ pub async fn forget(db: &Db, ids: &[DocumentId], actor: &str) -> Result<Vec<Docu
         documents::remove(&mut tx, &ids).await?;
         hashes.extend(forget_calls(&mut tx, &rows_of(&ids, DocumentKind::Call)).await?);
         forget_prompts(&mut tx, &rows_of(&ids, DocumentKind::Prompt)).await?;
-        audit(&mut tx, &ids, actor).await?;
+        note(&mut tx, &ids, actor).await?;
         tx.commit().await?;
         gone.extend(ids);
     }
@@ -70,7 +71,7 @@ pub async fn forget(db: &Db, ids: &[DocumentId], actor: &str) -> Result<Vec<Docu
         .fetch_all(&mut *tx)
         .await?;
         let notes: Vec<_> = notes.into_iter().filter(|id| removed.contains(&id.row)).collect();
-        audit(&mut tx, &notes, actor).await?;
+        note(&mut tx, &notes, actor).await?;
         tx.commit().await?;
         gone.extend(notes);
     }
@@ -147,17 +148,10 @@ async fn forget_prompts(connection: &mut PgConnection, rows: &[i64]) -> Result<(
 }
 
 /// Says who removed what; of what it said nothing.
-async fn audit(connection: &mut PgConnection, ids: &[DocumentId], actor: &str) -> Result<(), StoreError> {
+async fn note(connection: &mut PgConnection, ids: &[DocumentId], actor: &str) -> Result<(), StoreError> {
     if ids.is_empty() {
         return Ok(());
     }
-    sqlx::query!(
-        "insert into mem_audit_log (actor, action, details) values ($1, $2, $3)",
-        actor,
-        ACTION,
-        serde_json::json!({ "documents": ids }),
-    )
-    .execute(connection)
-    .await?;
-    Ok(())
+    let details = serde_json::json!({ "documents": ids });
+    audit::note(connection, Act { actor, action: ACTION, subject: None, details }).await
 }

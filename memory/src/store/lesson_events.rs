@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use super::{Db, StoreError};
-use crate::event::Upcoming;
 use crate::access::Who;
+use crate::event::Upcoming;
 use crate::ids::{DocumentId, LessonId, PersonId, ProjectId, SessionId};
 use crate::lessons::{Action, Fired, LaterCall, Lesson, Settled, Speech};
 use crate::project::ProjectPolicy;

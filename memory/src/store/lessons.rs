@@ -1,7 +1,6 @@
 //! `mem_lessons`: what is to be read before a risky call.
 
 use sqlx::PgConnection;
-use sqlx::postgres::PgListener;
 
 use super::{Db, StoreError, documents, project_names, projects};
 use crate::access::Who;
@@ -37,30 +36,6 @@ pub enum LessonError {
 impl From<sqlx::Error> for LessonError {
     fn from(error: sqlx::Error) -> Self {
         Self::Store(error.into())
-    }
-}
-
-/// Hears when a lesson was added, changed or removed, by whoever.
-pub struct LessonNews {
-    listener: Option<PgListener>,
-}
-
-impl LessonNews {
-    pub async fn subscribe(db: &Db) -> Self {
-        let listen = async {
-            let mut listener = PgListener::connect_with(db).await?;
-            listener.listen("mem_lessons").await?;
-            Ok::<_, sqlx::Error>(listener)
-        };
-        Self { listener: listen.await.ok() }
-    }
-
-    /// Returns when something has changed; `false` where that cannot be heard, or no longer.
-    pub async fn changed(&mut self) -> bool {
-        match &mut self.listener {
-            Some(listener) => listener.recv().await.is_ok(),
-            None => false,
-        }
     }
 }
 

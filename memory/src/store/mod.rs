@@ -23,9 +23,11 @@ pub mod leaving;
 mod lesson_events;
 mod lesson_mining;
 mod lessons;
+mod notices;
 mod observations;
 mod outputs;
 mod people;
+mod pooler;
 mod project_aliases;
 mod project_choices;
 mod project_list;
@@ -52,7 +54,8 @@ pub use backups::{BackupNews, backup_news, note_backup, note_schedule};
 #[cfg(feature = "import")]
 pub use claude_mem::{ClaudeMem, ClaudeMemError};
 pub use connect::{
-    ConnectError, Db, DbConnection, connect, connect_lazily, connect_to, known_schema_version, migrate, schema_version,
+    ConnectError, Db, DbConnection, Way, connect, connect_lazily, connect_to, known_schema_version, migrate,
+    schema_version,
 };
 pub use databases::{Databases, foreign_tables};
 pub use diagnosis::{AgentLinkage, ModelShare, agents, database_bytes, models};
@@ -75,19 +78,23 @@ pub(crate) use lesson_events::{keep_settled, unsettled as unsettled_lessons};
 pub use lesson_mining::{LEARN_LESSONS, propose_lessons};
 pub(crate) use lesson_mining::{enqueue_learning, enqueue_mining};
 pub use lessons::{
-    LessonChange, LessonError, LessonFilter, LessonNews, add as add_lesson, change as change_lesson, get as lesson,
+    LessonChange, LessonError, LessonFilter, add as add_lesson, change as change_lesson, get as lesson,
     list as lessons, search as search_lessons,
 };
+pub(crate) use notices::JOBS;
+pub use notices::{LESSONS, Listener, Notices};
 pub use observations::{
     ChangedObservation, NewObservation, SavedObservation, Source, save as save_observation,
     supersede as supersede_observation,
 };
 pub use people::{PersonOverview, people};
+pub use pooler::check_pooler;
+pub(crate) use pooler::reading;
 pub use project_choices::{SplitBy, SplitProject, alias_project, split_project};
 pub use project_list::{ProjectMerge, ProjectOverview, list_project_merges, list_projects};
 pub use project_merges::{MergedProject, UndoneMerge, merge_projects, undo_merge};
-pub use project_sharing::{Sharing, share_project, unshare_project};
 pub use project_names::{find_by_name as find_project, visible as visible_projects};
+pub use project_sharing::{Sharing, share_project, unshare_project};
 pub(crate) use prompts::QUEUED;
 pub use rebuild::{Rebuilt, count_documents, rebuild, remove_orphans};
 pub use reembed::{Walk, count_without_vector, enqueue_of_other_models, enqueue_without_vector};

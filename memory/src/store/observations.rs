@@ -67,7 +67,9 @@ pub async fn save(db: &Db, who: Who, new: NewObservation) -> Result<SavedObserva
         None => Some(projects::resolve(&mut tx, &unfiled().of(who)).await?),
         Some(name) => Some(match project_names::find_own(&mut tx, who, name).await {
             Ok(found) => found,
-            Err(StoreError::UnknownProject { .. }) => projects::resolve(&mut tx, &projects::named(name).of(who)).await?,
+            Err(StoreError::UnknownProject { .. }) => {
+                projects::resolve(&mut tx, &projects::named(name).of(who)).await?
+            }
             Err(error) => return Err(error),
         }),
     };

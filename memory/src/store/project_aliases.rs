@@ -25,11 +25,7 @@ pub(super) struct Known {
 }
 
 /// What is known of those keys, in no order. A key that leads a person to what they may not see leads nowhere.
-pub(super) async fn known(
-    connection: &mut PgConnection,
-    who: Who,
-    keys: &[String],
-) -> Result<Vec<Known>, StoreError> {
+pub(super) async fn known(connection: &mut PgConnection, who: Who, keys: &[String]) -> Result<Vec<Known>, StoreError> {
     let known = sqlx::query_as!(
         Known,
         r#"with found as (

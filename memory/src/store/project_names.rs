@@ -22,11 +22,7 @@ pub async fn visible(connection: &mut PgConnection, who: Who) -> Result<Projects
 
 /// Finds projects by what a person would call one: its name, its remote in any spelling, its key, its folder or one of its
 /// worktrees, or a folder inside these. All that are called so, or the one whose folder is nearest above.
-pub async fn find_by_name(
-    connection: &mut PgConnection,
-    who: Who,
-    name: &str,
-) -> Result<Vec<ProjectId>, StoreError> {
+pub async fn find_by_name(connection: &mut PgConnection, who: Who, name: &str) -> Result<Vec<ProjectId>, StoreError> {
     let name = name.trim().trim_end_matches('/');
     let remote = normalise_remote(name).unwrap_or_else(|| name.to_owned());
     let visible = visible(connection, who).await?.ids();
@@ -101,11 +97,7 @@ pub(super) async fn find_own(connection: &mut PgConnection, who: Who, name: &str
 }
 
 /// Names each by what tells it from the others.
-async fn ambiguous(
-    connection: &mut PgConnection,
-    name: &str,
-    found: &[ProjectId],
-) -> Result<StoreError, StoreError> {
+async fn ambiguous(connection: &mut PgConnection, name: &str, found: &[ProjectId]) -> Result<StoreError, StoreError> {
     let ids: Vec<i64> = found.iter().map(|id| id.0).collect();
     let known = sqlx::query_scalar!(
         r#"select case when person_id is null then coalesce(remote_url, root, identity_key) else identity_key end as "known!"

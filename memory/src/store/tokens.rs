@@ -112,7 +112,7 @@ pub async fn create(db: &Db, new: NewToken<'_>, actor: &str) -> Result<String, T
         return Err(TokenError::NameTaken(name.to_owned()));
     }
     let details = serde_json::json!({ "scopes": scopes, "person": person });
-    audit::note(&mut tx, Act { actor, action: "token_created", subject: Some(name), details }).await?;
+    audit::note(&mut *tx, Act { actor, action: "token_created", subject: Some(name), details }).await?;
     tx.commit().await?;
     Ok(token)
 }
@@ -171,7 +171,7 @@ pub async fn revoke(db: &Db, name: &str, actor: &str) -> Result<(), TokenError> 
         return Err(TokenError::Unknown { name: name.to_owned(), known });
     }
     let details = serde_json::json!({});
-    audit::note(&mut tx, Act { actor, action: "token_revoked", subject: Some(name), details }).await?;
+    audit::note(&mut *tx, Act { actor, action: "token_revoked", subject: Some(name), details }).await?;
     Ok(tx.commit().await?)
 }
 

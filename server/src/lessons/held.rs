@@ -5,12 +5,10 @@ use std::time::Duration;
 
 use memory::embed::{EmbedState, Embedder};
 use memory::lessons::{LessonSet, Status};
-use memory::store::{self, Db, LessonError, LessonFilter, LessonNews};
+use memory::store::{self, Db, LESSONS, LessonError, LessonFilter, Notices};
 use tokio_util::sync::CancellationToken;
 
 const INTERVAL: Duration = Duration::from_mins(1);
-/// A database that is away is not asked all the time.
-const RECONNECT: Duration = Duration::from_secs(2);
 
 /// Cheap to clone; clones share what is known.
 #[derive(Clone, Default)]
@@ -24,23 +22,19 @@ impl Held {
     }
 
     /// Keeps them as they are in the database, until the shutdown.
-    pub(crate) async fn follow_until(&self, db: &Db, embedder: &Embedder, shutdown: &CancellationToken) {
+    pub(crate) async fn follow_until(
+        &self,
+        (db, notices): (&Db, &Notices),
+        embedder: &Embedder,
+        shutdown: &CancellationToken,
+    ) {
+        // Listening comes first, so that no change slips in between.
+        let mut news = notices.of(LESSONS);
         loop {
-            // Listening comes first, so that no change slips in between.
-            let mut news = LessonNews::subscribe(db).await;
-            loop {
-                if let Err(error) = self.read(db, embedder).await {
-                    tracing::debug!(error = &error as &dyn std::error::Error, "the lessons are as they were read last");
-                }
-                let wait = tokio::time::timeout(INTERVAL, news.changed());
-                match shutdown.run_until_cancelled(wait).await {
-                    None => return,
-                    // The connection broke off: a new one is made.
-                    Some(Ok(false)) => break,
-                    Some(Ok(true) | Err(_)) => {}
-                }
+            if let Err(error) = self.read(db, embedder).await {
+                tracing::debug!(error = &error as &dyn std::error::Error, "the lessons are as they were read last");
             }
-            if shutdown.run_until_cancelled(tokio::time::sleep(RECONNECT)).await.is_none() {
+            if shutdown.run_until_cancelled(tokio::time::timeout(INTERVAL, news.heard())).await.is_none() {
                 return;
             }
         }

@@ -115,7 +115,9 @@ impl Spool {
             }
             // Whether it ran, another event tells; nobody waits for an answer any more.
             Ok(Reading::AboutToRun(_)) => Fate::Done,
-            Ok(Reading::Kept(event)) => writer.enqueue(*event).await.map_or(Fate::Left, Fate::Enqueued),
+            Ok(Reading::Kept(event)) => {
+                writer.enqueue(*event).await.map_or(Fate::Left, |enqueued| Fate::Enqueued(enqueued, size))
+            }
         };
         Ok(Taken { fate, size })
     }
@@ -126,9 +128,9 @@ impl Spool {
             Fate::Left => return Settled::Left,
             Fate::Done => None,
             Fate::Unreadable(reason) => Some(reason),
-            Fate::Enqueued(enqueued) => match enqueued.committed().await {
+            Fate::Enqueued(enqueued, size) => match enqueued.committed().await {
                 Ok(recorded) => {
-                    counters.count_recorded(recorded);
+                    counters.count_recorded(recorded, size);
                     None
                 }
                 Err(WriteError::Away) => return Settled::Away,
@@ -166,7 +168,8 @@ struct Taken {
 }
 
 enum Fate {
-    Enqueued(Enqueued),
+    /// And how large its file is.
+    Enqueued(Enqueued, usize),
     /// There is nothing in it that is kept.
     Done,
     Unreadable(String),

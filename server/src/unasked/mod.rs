@@ -154,11 +154,8 @@ impl Unasked {
     async fn compose(&self, asked: &Asked) -> Result<Option<String>, RecallError> {
         // The semaphore is never closed; without a turn nothing is told.
         let Ok(_turn) = self.turns.acquire().await else { return Ok(None) };
-        let listener = Listener {
-            agent: asked.agent.as_str().to_owned(),
-            session: asked.session.clone(),
-            who: asked.who,
-        };
+        let listener =
+            Listener { agent: asked.agent.as_str().to_owned(), session: asked.session.clone(), who: asked.who };
         match &asked.about {
             About::Start(start) => {
                 let brief = brief(&self.db, &listener, *start).await?;

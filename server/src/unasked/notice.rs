@@ -25,7 +25,9 @@ mod tests {
         let now: DateTime<Utc> = "2026-03-20T12:00:00Z".parse().unwrap();
         let at = |text: &str| text.parse::<DateTime<Utc>>().unwrap();
         let told = |scheduled: Option<&str>, made: Option<&str>| {
-            late_backup(BackupNews { scheduled_since: scheduled.map(at), last_made_at: made.map(at) }, now)
+            let news =
+                BackupNews { scheduled_since: scheduled.map(at), last_made_at: made.map(at), last_failed_at: None };
+            late_backup(news, now)
         };
         assert_eq!(told(None, Some("2026-01-01T00:00:00Z")), None, "nobody asked for one");
         assert_eq!(told(Some("2026-03-19T00:00:00Z"), None), None, "it was scheduled yesterday");

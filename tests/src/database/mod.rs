@@ -23,7 +23,8 @@ static SHARED: OnceCell<Result<Shared, String>> = OnceCell::const_new();
 /// A database of one test. It is dropped, with whoever is still connected, when this is.
 #[derive(Debug)]
 pub struct Database {
-    name: String,
+    /// `None` where it is not the shared Postgres' to drop.
+    name: Option<String>,
     url: String,
     pool: PgPool,
 }
@@ -38,6 +39,11 @@ impl Database {
     /// A database without any table, as a first server finds it.
     pub async fn empty() -> Result<Self> {
         Self::create(Shared::get().await?, "template template0").await
+    }
+
+    /// One on a Postgres of the test's own, which goes with that.
+    pub fn elsewhere(url: &str, view: PgPool) -> Self {
+        Self { name: None, url: url.to_owned(), pool: view }
     }
 
     /// The URL that programs connect with, password included.
@@ -60,14 +66,14 @@ impl Database {
             .connect(&url)
             .await
             .with_context(|| format!("connecting to the test's database `{name}`"))?;
-        Ok(Self { name, url, pool })
+        Ok(Self { name: Some(name), url, pool })
     }
 }
 
 impl Drop for Database {
     fn drop(&mut self) {
-        if let Some(Ok(shared)) = SHARED.get() {
-            let statement = format!("drop database if exists {} with (force)", self.name);
+        if let (Some(name), Some(Ok(shared))) = (&self.name, SHARED.get()) {
+            let statement = format!("drop database if exists {name} with (force)");
             // Not waited for: what the end of the process cuts off, the keeper makes good.
             shared.runtime.spawn(shared.run(statement));
         }

@@ -2,6 +2,7 @@
 //!
 //! One binary, so that all tests share one Postgres and one link. Each test has a database and a home of its own.
 
+mod access;
 mod auth;
 mod batch;
 mod chat_template;
@@ -23,8 +24,11 @@ mod lesson_conflicts;
 mod lessons;
 mod live_and_backfill;
 mod mcp;
+mod metrics;
 mod migrations;
+mod network;
 mod observations;
+mod people;
 mod project_choices;
 mod projects;
 mod recall_set;
@@ -33,6 +37,7 @@ mod redaction;
 mod reindex;
 mod room;
 mod spool;
+mod tokens;
 mod told_twice;
 mod train;
 mod transcripts;

@@ -6,5 +6,6 @@ mod broken;
 mod docker;
 mod encrypted;
 mod leaving;
+mod scale;
 mod schedule;
 mod upgrade;

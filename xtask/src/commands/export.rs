@@ -40,6 +40,5 @@ pub(super) async fn run(arguments: &ExportArgs, home: &Home, printer: &Printer) 
 /// Everything leaves: the log says so.
 async fn note(db: &Db) -> Result<()> {
     let act = Act { actor: "operator", action: "exported", subject: None, details: json!({}) };
-    let mut connection = db.acquire().await.context("cannot reach the database")?;
-    audit::note(&mut connection, act).await.context("cannot note the export").hint("run `cargo xtask doctor`")
+    audit::note(db, act).await.context("cannot note the export").hint("run `cargo xtask doctor`")
 }

@@ -18,7 +18,8 @@ pub(super) async fn run(arguments: &JsonArgs, home: &Home, printer: &Printer) ->
         return Ok(());
     }
     if people.is_empty() {
-        printer.data("Nobody but you records here: `cargo xtask token create NAME --person PERSON` lets somebody else.");
+        printer
+            .data("Nobody but you records here: `cargo xtask token create NAME --person PERSON` lets somebody else.");
     }
     let width = people.iter().map(|person| person.name.chars().count()).max().unwrap_or_default();
     for person in people {

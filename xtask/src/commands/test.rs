@@ -19,6 +19,7 @@ use crate::runtime::embedded::{self, Postgres};
 
 /// Variables that the tests read; `docs/configuration.md` has the list.
 const POSTGRES_IMAGE: &str = "AGENT_MEMORY_TEST_POSTGRES_IMAGE";
+const POOLER_IMAGE: &str = "AGENT_MEMORY_TEST_POOLER_IMAGE";
 const SUMMARY: &str = "AGENT_MEMORY_TEST_SUMMARY";
 const MODELS: &str = "AGENT_MEMORY_TEST_MODELS";
 
@@ -30,7 +31,7 @@ pub(super) async fn run(arguments: &TestArgs, printer: &Printer) -> Result<()> {
     let shell = Shell::new().context("cannot start processes here")?;
     shell.change_dir(repository.root());
     let engines = arguments.engines;
-    let image = prepare_database(printer).await?;
+    let images = prepare_database(printer).await?;
     let models = prepare_model(printer).await;
     let summary = target_folder(&shell)?.join("agent-memory-test-summary.txt");
     files::remove(&summary)?;
@@ -42,8 +43,9 @@ pub(super) async fn run(arguments: &TestArgs, printer: &Printer) -> Result<()> {
         move || {
             shell.set_var(SUMMARY, summary);
             shell.set_var("SQLX_OFFLINE", "true");
-            if let Some(image) = image {
-                shell.set_var(POSTGRES_IMAGE, image);
+            if let Some(Images { postgres, pooler }) = images {
+                shell.set_var(POSTGRES_IMAGE, postgres);
+                shell.set_var(POOLER_IMAGE, pooler);
             }
             if let Some(models) = models {
                 shell.set_var(MODELS, models);
@@ -63,10 +65,20 @@ pub(super) async fn run(arguments: &TestArgs, printer: &Printer) -> Result<()> {
     Ok(())
 }
 
-/// A container image where an engine answers, else the embedded Postgres, unpacked; gives the image's name.
-async fn prepare_database(printer: &Printer) -> Result<Option<String>> {
+/// The container images of tests, by their names.
+struct Images {
+    postgres: &'static str,
+    pooler: &'static str,
+}
+
+/// Container images where an engine answers, else the embedded Postgres, unpacked.
+async fn prepare_database(printer: &Printer) -> Result<Option<Images>> {
     match docker::detect().await {
-        Ok(_) => Ok(Some(docker::ensure_postgres_image(printer).await?.to_owned())),
+        Ok(_) => {
+            let postgres = docker::ensure_postgres_image(printer).await?;
+            let pooler = docker::ensure_pooler_image(printer).await?;
+            Ok(Some(Images { postgres, pooler }))
+        }
         Err(no_engine) => {
             printer.note(format_args!("Database for tests: embedded ({no_engine})"));
             let step = printer.step("Unpacking Postgres for tests");

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, anyhow};
 use chrono::Utc;
 use futures_util::future::{Either, select};
 use memory::home::Home;
+use memory::settings::{self, Settings};
 
 use super::register::Found;
 use crate::cli::{RuntimeChoice, UpArgs};
@@ -188,6 +189,14 @@ impl Plan {
         // Containers of ours hold their own port.
         if before.is_none_or(|before| before.runtime != RuntimeKind::Docker || before.address != address) {
             Server::of_home(home).check_address(address)?;
+        }
+        // A file that cannot be understood is the server's to complain about.
+        let settings = Settings::read(&settings::folder(home)).unwrap_or_default();
+        if matches!(self.runtime, Runtime::Docker(_)) && !settings.server.bind.is_empty() {
+            let error =
+                anyhow!("`server.bind` opens the server to other machines, and Docker publishes it on loopback only");
+            let hint = "run it by `--runtime embedded` or `--database-url`, or take `server.bind` out of settings.toml";
+            return Err(hinted(error, hint));
         }
         if let Runtime::External { url } = &self.runtime {
             let step = printer.step("Checking the database");

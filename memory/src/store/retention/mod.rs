@@ -10,6 +10,7 @@ mod stages;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 
+use super::audit::{self, Act};
 use super::{Db, StoreError, outputs};
 use crate::settings::Retention;
 
@@ -122,14 +123,9 @@ async fn run(db: &Db, policy: &Retention, mode: Mode, actor: &str) -> Result<Rep
         report.removals.extend(project.apply(db, policy, mode, now).await?);
     }
     if mode == Mode::Remove && report.rows() > 0 {
-        sqlx::query!(
-            "insert into mem_audit_log (actor, action, details) values ($1, $2, $3)",
-            actor,
-            ACTION,
-            serde_json::json!({ "rows": report.rows(), "bytes": report.bytes(), "removals": report.removals }),
-        )
-        .execute(db)
-        .await?;
+        let details =
+            serde_json::json!({ "rows": report.rows(), "bytes": report.bytes(), "removals": report.removals });
+        audit::note(db, Act { actor, action: ACTION, subject: None, details }).await?;
     }
     Ok(report)
 }

@@ -1,5 +1,6 @@
 //! From a journal to an installed model: `train` with tiny bases of random numbers, and what it does when something is wrong.
 
+mod asked;
 mod broken;
 mod engines;
 mod full_disk;
@@ -58,6 +59,7 @@ async fn proves_better(family: Family, architecture: Architecture) -> Result<()>
     for stage in ["preflight", "lora", "merge", "gguf", "verify", "smoke", "eval", "install"] {
         assert!(again.stderr.contains(&format!("Passed over {stage}")), "{}", again.stderr);
     }
+    asked::installs(&stack, &base).await?;
     ask_engines(&stack, &finished, &base, &dataset).await?;
     look_at(&stack, &file, &folder).await
 }

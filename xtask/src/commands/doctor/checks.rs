@@ -10,7 +10,7 @@ use memory::event;
 use memory::home::Home;
 use memory::queue::{self, DeadJobs, KindState};
 use memory::settings::{self, Settings};
-use memory::store::{self, AgentLinkage, Db, ModelShare};
+use memory::store::{self, AgentLinkage, Db, ModelShare, Way};
 use memory::transcripts;
 
 use super::capture::{self, Watched};
@@ -18,7 +18,7 @@ use super::{Finding, backups, jobs, room, spool};
 use crate::backup::Summary;
 use crate::cli::Agent;
 use crate::commands::register::{self, Completeness};
-use crate::health::{self, Accepts, Health};
+use crate::health::{self, Accepts, Health, NetworkHealth};
 use crate::install::layout::PROGRAMS;
 use crate::install::model::{MODEL_FILES, library_name};
 use crate::install::pins::Target;
@@ -51,12 +51,14 @@ pub(super) async fn all(home: &Home) -> Vec<Finding> {
         Ok(_) => Finding::ok("database", "reachable from here, with the installed URL"),
         Err(error) => Finding::fail("database", headline(error), UP).coded("database.unreadable"),
     });
+    findings.extend(pooler(home).await);
     findings.push(model(home, installation.runtime));
     if let Some(health) = &health {
         findings.push(server_version(health));
         findings.extend(token(home, &installation).await);
         findings.push(embedding(health));
         findings.extend(room::memory(health));
+        findings.extend(network(health));
     }
     findings.extend(spool::spool(&home.spool(), health.as_ref(), SystemTime::now()));
     let settings = settings.unwrap_or_default();
@@ -87,7 +89,8 @@ fn folder(home: &Home) -> Finding {
 }
 
 fn secrets(home: &Home) -> Finding {
-    for path in [home.token_file(), home.hook_token_file(), home.database_url_file()] {
+    let pooled = Some(home.pooled_database_url_file()).filter(|path| path.exists());
+    for path in [home.token_file(), home.hook_token_file(), home.database_url_file()].into_iter().chain(pooled) {
         let place = path.display();
         match others_may(&path) {
             Ok(false) => {}
@@ -136,6 +139,23 @@ async fn services(installation: &Installation, home: &Home) -> Vec<Finding> {
     }
 }
 
+/// Whether the way by a pooler can be gone; `None` where there is none.
+async fn pooler(home: &Home) -> Option<Finding> {
+    let (pooled, direct) = match (home.pooled_database_url(), home.database_url()) {
+        (Ok(None), _) | (_, Err(_)) => return None,
+        (Ok(Some(pooled)), Ok(direct)) => (pooled, direct),
+        (Err(error), _) => return Some(Finding::fail("pooler", error.to_string(), UP)),
+    };
+    let checked = async {
+        let pooled = store::connect_lazily(&pooled, Way::Pooled, &settings::Database::default())?;
+        store::check_pooler(&pooled, &store::connect(&direct).await?).await
+    };
+    Some(match checked.await {
+        Ok(()) => Finding::ok("pooler", "events and searches go by it, and it keeps prepared statements"),
+        Err(error) => Finding::fail("pooler", error.to_string(), error.hint()),
+    })
+}
+
 fn model(home: &Home, runtime: RuntimeKind) -> Finding {
     let target = if runtime == RuntimeKind::Docker { Target::container("x86_64") } else { Target::host() };
     if !home.models().join("onnxruntime").join(library_name(target)).is_file() {
@@ -169,19 +189,29 @@ fn embedding(health: &Health) -> Finding {
     Finding::ok("embedding", health.embedding.state.clone())
 }
 
-/// Whether the server takes the token that hooks and MCP processes of this home send.
+/// Whether the server takes the tokens that hooks and MCP processes of this home send.
 async fn token(home: &Home, installation: &Installation) -> Option<Finding> {
-    let token = home.token().ok()?;
-    match health::accepts(installation.address, &token).await.ok()? {
-        Accepts::Yes => Some(Finding::ok("token", "the server takes the home's token")),
-        Accepts::No => {
-            let message = "the server refuses the token of this home";
-            let why = "the file `token` was changed after the server started, or another installation's server listens there; \
-                       until then every event goes to the spool";
+    for (file, token) in [("token", home.token()), ("hook-token", home.hook_token())] {
+        let token = token.ok()?;
+        if health::accepts(installation.address, &token).await.ok()? == Accepts::No {
+            let message = format!("the server refuses the `{file}` of this home");
+            let why = "the file was changed after the server started, or another installation's server listens there; until then \
+                       every event goes to the spool";
             let finding = Finding::fail("token", message, "cargo xtask down && cargo xtask up");
-            Some(finding.coded("token.refused").why(why))
+            return Some(finding.coded("token.refused").why(why));
         }
     }
+    Some(Finding::ok("token", "the server takes the home's tokens"))
+}
+
+/// Whether other machines are let in as the settings ask for.
+fn network(health: &Health) -> Option<Finding> {
+    let NetworkHealth { address, state, message } = health.network.as_ref()?;
+    if state == "open" {
+        return Some(Finding::ok("network", format!("other machines are let in at {address}")));
+    }
+    let finding = Finding::fail("network", format!("{address} is shut to other machines"), "cargo xtask token list");
+    Some(finding.coded("network.closed").why(message.clone().unwrap_or_default()))
 }
 
 /// What only the journal knows.

@@ -141,11 +141,15 @@ impl Description {
 
     pub(crate) fn parse(yaml: &str, variables: &BTreeMap<String, String>) -> Result<Self> {
         let mut document: Value = yaml_serde::from_str(yaml).context("compose.yaml is not YAML")?;
+        leave_out_profiles(&mut document);
         // Values go in after parsing, as in Compose: a path with a quote or a backslash cannot break the syntax.
         complete(&mut document, variables)?;
-        let description: Self =
+        let mut description: Self =
             yaml_serde::from_value(document).context("compose.yaml holds what this program does not know")?;
         description.check_references()?;
+        let used: Vec<_> =
+            description.services.values().flat_map(|service| &service.volumes).map(|volume| &volume.source).collect();
+        description.volumes.retain(|name, _| used.contains(&name));
         Ok(description)
     }
 
@@ -184,6 +188,13 @@ impl Description {
     }
 }
 
+/// A service with a profile is for who asks Compose for it.
+fn leave_out_profiles(document: &mut Value) {
+    if let Some(Value::Mapping(services)) = document.get_mut("services") {
+        services.retain(|_, service| service.get("profiles").is_none());
+    }
+}
+
 fn complete(value: &mut Value, variables: &BTreeMap<String, String>) -> Result<()> {
     match value {
         Value::String(text) => *text = interpolate(text, variables).context("cannot complete compose.yaml")?,
@@ -217,6 +228,14 @@ pub(crate) mod tests {
         assert_eq!(description.services["server"].ports, ["127.0.0.1:4477:3377"]);
         assert_eq!(description.services["server"].volumes[0].source, "/h/spool");
         assert_eq!(description.secrets["token"].file, "/h/run/secrets/token");
+    }
+
+    #[test]
+    fn leaves_out_what_has_a_profile_and_its_volumes() {
+        assert!(COMPOSE_YAML.contains("profiles: [observe]") && COMPOSE_YAML.contains("\n  grafana: {}"));
+        let description = Description::ours(&variables()).unwrap();
+        assert_eq!(description.services.keys().collect::<Vec<_>>(), ["database", "server"]);
+        assert_eq!(description.volumes.keys().collect::<Vec<_>>(), ["database"]);
     }
 
     #[test]

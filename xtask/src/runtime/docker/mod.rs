@@ -118,6 +118,11 @@ pub async fn ensure_postgres_image(printer: &Printer) -> Result<&'static str> {
     Workshop::on(&engine::require().await?, printer, Rebuild::IfStale).ensure_postgres().await
 }
 
+/// Makes sure of an image with pgbouncer and gives its reference, `name:tag`. A container of it wants a `/tmp/pgbouncer.ini`.
+pub async fn ensure_pooler_image(printer: &Printer) -> Result<&'static str> {
+    Workshop::on(&engine::require().await?, printer, Rebuild::IfStale).ensure_pooler().await
+}
+
 async fn raise(engine: &Engine, home: &Home, printer: &Printer, values: &Values) -> Result<()> {
     let secrets = Secrets::of(home)?;
     let description = values.describe()?;

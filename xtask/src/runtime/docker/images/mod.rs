@@ -24,6 +24,8 @@ pub(crate) use self::registry::image_id;
 /// The official image, and ours for where it cannot be pulled.
 pub(crate) const PGVECTOR: &str = "pgvector/pgvector:pg17";
 pub(crate) const POSTGRES: &str = "agent-memory-postgres:17";
+/// For tests: a pooler in front of Postgres.
+const POOLER: &str = "agent-memory-pgbouncer:trixie";
 const RUST: &str = "rust:1-slim-trixie";
 
 /// What the server's image can be built from.
@@ -101,6 +103,30 @@ impl<'a> Workshop<'a> {
         };
         build::build(self.engine, self.printer, recipe).await?;
         Ok(POSTGRES)
+    }
+
+    /// Makes sure of an image with pgbouncer; gives its reference.
+    pub(crate) async fn ensure_pooler(&self) -> Result<&'static str> {
+        let context = BuildContext::default().with(
+            "Dockerfile",
+            include_str!("../../../../../compose/pgbouncer/Dockerfile"),
+            Kind::Text,
+        );
+        if self.is_current(POOLER, &context).await? {
+            return Ok(POOLER);
+        }
+        let base = base::ensure(self.engine, self.printer, &self.registry).await?;
+        let arguments = HashMap::from([("BASE_IMAGE".to_owned(), base.to_owned())]);
+        let recipe = Recipe {
+            tag: POOLER,
+            what: "the image of pgbouncer",
+            dockerfile: "Dockerfile",
+            context,
+            arguments,
+            rebuild: self.rebuild,
+        };
+        build::build(self.engine, self.printer, recipe).await?;
+        Ok(POOLER)
     }
 
     async fn ensure_server(&self, tag: &str, source: ServerSource<'_>) -> Result<()> {
