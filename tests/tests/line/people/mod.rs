@@ -76,7 +76,7 @@ async fn work(stack: &Stack, person: &Person) -> Result<Conversation> {
     };
     let edit = Call {
         tool: "Edit",
-        input: json!({"file_path": format!("{ROOT}/src/ledger.rs"), "old_string": "a", "new_string": secret}),
+        input: json!({"file_path": format!("{ROOT}/src/{secret}/ledger.rs"), "old_string": "a", "new_string": secret}),
         outcome: Outcome::Response(json!({"filePath": "src/ledger.rs"})),
     };
     record(stack, person, &session.starts()).await?;
