@@ -184,6 +184,7 @@ pub(crate) mod testing {
             id: LessonId(id),
             project: None,
             project_name: None,
+            person: None,
             title: "Look before you push".to_owned(),
             rule: "Fetch first, and look at what is there.".to_owned(),
             why: None,

@@ -107,10 +107,10 @@ impl Found {
         )
         .fetch_all(connection)
         .await?;
-        match merges.is_empty() {
-            true => Ok(()),
-            false => Err(ProjectError::HoldsOthers { project: self.name.clone(), merges: merges.join(", ") }),
+        if merges.is_empty() {
+            return Ok(());
         }
+        Err(ProjectError::HoldsOthers { project: self.name.clone(), merges: merges.join(", ") })
     }
 
     /// Its former key leads to it still; the places on others' machines lead to it only while they may see it.
