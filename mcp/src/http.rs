@@ -16,7 +16,7 @@ pub type HttpService = StreamableHttpService<Tools, NeverSessionManager>;
 ///
 /// `Host` must be a loopback name or one of `names`, and `Origin`, where a browser sends it, an origin of such a host; on any
 /// port. There are no sessions: no tool needs one, and so a restart of the server ends no client's.
-pub fn http_service(tools: Tools, names: &[String], shutdown: CancellationToken) -> HttpService {
+pub fn http_service(tools: &Tools, names: &[String], shutdown: CancellationToken) -> HttpService {
     let loopback = ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned);
     let hosts: Vec<String> = loopback.into_iter().chain(names.iter().cloned()).collect();
     let origins: Vec<String> =
