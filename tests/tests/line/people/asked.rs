@@ -163,8 +163,8 @@ pub(super) async fn check_every_way(stack: &Stack) -> Result<()> {
     let asked: BTreeSet<_> =
         questions().into_iter().map(|(tool, _)| tool).chain(OF_ONE).chain([OF_PROJECT]).map(str::to_owned).collect();
     assert_eq!(tools, asked);
-    let routed: BTreeSet<_> = ROUTES.iter().map(|(tool, _)| (*tool).to_owned()).collect();
-    assert_eq!(tools, routed);
+    let by_route: BTreeSet<_> = ROUTES.iter().map(|(tool, _)| (*tool).to_owned()).collect();
+    assert_eq!(tools, by_route);
     Ok(())
 }
 
