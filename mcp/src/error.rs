@@ -30,6 +30,8 @@ pub(crate) enum ToolError {
     Store(StoreError),
     #[error(transparent)]
     Lesson(LessonError),
+    #[error("the request says nobody whose memory this is")]
+    Nobody,
     #[error("the memory's database did not answer within {seconds} s")]
     Deadline { seconds: u64 },
 }
@@ -98,7 +100,9 @@ impl ToolError {
             | Self::Recall(RecallError::UnknownDocument(_))
             | Self::Store(StoreError::UnknownProject { .. } | StoreError::UnknownNote(_)) => Fault::Absent,
             Self::NotInstalled(_) | Self::Connect(_) | Self::Away(_) | Self::Deadline { .. } => Fault::Database,
-            Self::Home(_) | Self::Store(_) | Self::Recall(_) | Self::Lesson(LessonError::Store(_)) => Fault::Ours,
+            Self::Nobody | Self::Home(_) | Self::Store(_) | Self::Recall(_) | Self::Lesson(LessonError::Store(_)) => {
+                Fault::Ours
+            }
         }
     }
 
@@ -130,6 +134,7 @@ impl ToolError {
             | Self::Store(error)
             | Self::Recall(RecallError::Store(error))
             | Self::Lesson(LessonError::Store(error)) => store_hint(error),
+            Self::Nobody => OUR_FAULT,
             Self::Deadline { .. } => START_IT,
         }
     }

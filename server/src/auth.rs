@@ -15,7 +15,8 @@ use sha2::{Digest as _, Sha256};
 use crate::App;
 use crate::error::ApiError;
 
-/// Whose a request is, and what it may do. Every handler behind the token finds it among the request's extensions.
+/// Whose a request is, and what it may do. Every handler behind the token finds it among the request's extensions, and its [`Who`], which
+/// is all that the tools need to know.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     name: Arc<str>,
@@ -169,6 +170,7 @@ pub(crate) async fn only_with_token(State(door): State<AtDoor>, mut request: Req
     };
     match caller {
         Ok(caller) => {
+            request.extensions_mut().insert(caller.who());
             request.extensions_mut().insert(caller);
             next.run(request).await
         }

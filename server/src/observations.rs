@@ -1,11 +1,12 @@
 //! Recall over plain HTTP: the MCP tools' arguments as a JSON body, their replies as the answer.
 
-use axum::Json;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::routing::{MethodRouter, get, post};
+use axum::{Extension, Json};
 use mcp::{Question, Tools};
+use memory::access::Who;
 use serde_json::{Map, Value, json};
 
 use crate::error::ApiError;
@@ -28,50 +29,80 @@ pub(crate) fn routes(tools: &Tools) -> Vec<Route> {
     ]
 }
 
-async fn save(State(tools): State<Tools>, arguments: Arguments) -> Result<(StatusCode, Json<Value>), ApiError> {
-    Ok((StatusCode::CREATED, ask(&tools, Question::SaveMemory, whole(arguments)?).await?))
+async fn save(
+    State(tools): State<Tools>,
+    who: Extension<Who>,
+    arguments: Arguments,
+) -> Result<(StatusCode, Json<Value>), ApiError> {
+    Ok((StatusCode::CREATED, ask(&tools.of(*who), Question::SaveMemory, whole(arguments)?).await?))
 }
 
-async fn search(State(tools): State<Tools>, arguments: Arguments) -> Result<Json<Value>, ApiError> {
-    ask(&tools, Question::Search, whole(arguments)?).await
+async fn search(
+    State(tools): State<Tools>,
+    who: Extension<Who>,
+    arguments: Arguments,
+) -> Result<Json<Value>, ApiError> {
+    ask(&tools.of(*who), Question::Search, whole(arguments)?).await
 }
 
-async fn timeline(State(tools): State<Tools>, arguments: Arguments) -> Result<Json<Value>, ApiError> {
-    ask(&tools, Question::Timeline, whole(arguments)?).await
+async fn timeline(
+    State(tools): State<Tools>,
+    who: Extension<Who>,
+    arguments: Arguments,
+) -> Result<Json<Value>, ApiError> {
+    ask(&tools.of(*who), Question::Timeline, whole(arguments)?).await
 }
 
-async fn file_history(State(tools): State<Tools>, arguments: Arguments) -> Result<Json<Value>, ApiError> {
-    ask(&tools, Question::FileHistory, whole(arguments)?).await
+async fn file_history(
+    State(tools): State<Tools>,
+    who: Extension<Who>,
+    arguments: Arguments,
+) -> Result<Json<Value>, ApiError> {
+    ask(&tools.of(*who), Question::FileHistory, whole(arguments)?).await
 }
 
-async fn find_fix(State(tools): State<Tools>, arguments: Arguments) -> Result<Json<Value>, ApiError> {
-    ask(&tools, Question::FindFix, whole(arguments)?).await
+async fn find_fix(
+    State(tools): State<Tools>,
+    who: Extension<Who>,
+    arguments: Arguments,
+) -> Result<Json<Value>, ApiError> {
+    ask(&tools.of(*who), Question::FindFix, whole(arguments)?).await
 }
 
-async fn how(State(tools): State<Tools>, arguments: Arguments) -> Result<Json<Value>, ApiError> {
-    ask(&tools, Question::How, whole(arguments)?).await
+async fn how(State(tools): State<Tools>, who: Extension<Who>, arguments: Arguments) -> Result<Json<Value>, ApiError> {
+    ask(&tools.of(*who), Question::How, whole(arguments)?).await
 }
 
-async fn update(State(tools): State<Tools>, arguments: Arguments) -> Result<Json<Value>, ApiError> {
-    ask(&tools, Question::UpdateMemory, whole(arguments)?).await
+async fn update(
+    State(tools): State<Tools>,
+    who: Extension<Who>,
+    arguments: Arguments,
+) -> Result<Json<Value>, ApiError> {
+    ask(&tools.of(*who), Question::UpdateMemory, whole(arguments)?).await
 }
 
-async fn forget(State(tools): State<Tools>, arguments: Arguments) -> Result<Json<Value>, ApiError> {
-    ask(&tools, Question::Forget, whole(arguments)?).await
+async fn forget(
+    State(tools): State<Tools>,
+    who: Extension<Who>,
+    arguments: Arguments,
+) -> Result<Json<Value>, ApiError> {
+    ask(&tools.of(*who), Question::Forget, whole(arguments)?).await
 }
 
 /// The ids stand in the path, separated by commas; the other arguments behind the question mark.
 async fn details(
     State(tools): State<Tools>,
+    who: Extension<Who>,
     Path(ids): Path<String>,
     arguments: Result<Query<Map<String, Value>>, QueryRejection>,
 ) -> Result<Json<Value>, ApiError> {
     let mut arguments = query(arguments)?;
     let ids: Vec<&str> = ids.split(',').map(str::trim).filter(|id| !id.is_empty()).collect();
     arguments.insert("ids".to_owned(), json!(ids));
-    ask(&tools, Question::GetObservations, arguments).await
+    ask(&tools.of(*who), Question::GetObservations, arguments).await
 }
 
+/// Asks tools that are somebody's.
 pub(crate) async fn ask(
     tools: &Tools,
     question: Question,

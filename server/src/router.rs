@@ -68,7 +68,7 @@ fn table(tools: &Tools, keeper: &Doorkeeper, shutdown: CancellationToken) -> Vec
         let form = if method == Method::GET { Form::Nothing } else { Form::Json };
         Route { method, path, needs, about: "", form, handler }
     };
-    let mcp = any_service(mcp::http_service(tools.clone(), keeper.hosts(), shutdown));
+    let mcp = any_service(mcp::http_service(tools, keeper.hosts(), shutdown));
     let (ingest, recall, admin) = (Scope::Ingest, Scope::Recall, Scope::Admin);
     let mut table = vec![
         plain(Method::GET, "/api/health", Needs::NoToken, get(observe::health)).about("How the server is"),

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, JsonRejection};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use axum::{Extension, Json};
 use chrono::Utc;
+use memory::access::Who;
 use memory::embed::QueryVector;
 use memory::event::{Agent, Envelope, Reading};
 use memory::store::Recorded;
@@ -20,6 +21,7 @@ use crate::counters::Way;
 use crate::error::ApiError;
 use crate::exclusion::Exclusion;
 use crate::router::MAX_BODY_BYTES;
+use crate::spool::named;
 use crate::unasked::Asked;
 use crate::writer::WriteError;
 
@@ -34,20 +36,25 @@ const MAX_MISSED_DEADLINES: u64 = 1_000_000;
 /// Takes one event in, and what its hook tells of deadlines that were missed before: that counts once the hook is told that it is known.
 pub(crate) async fn record_event(
     State(app): State<App>,
-    Path(agent): Path<String>,
+    (Extension(who), Path(agent)): (Extension<Who>, Path<String>),
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
     let missed = headers.get(MISSED_DEADLINES).and_then(|value| value.to_str().ok()?.parse().ok());
     let counters = Arc::clone(&app.counters);
-    let answer = take_in(app, &agent, Wish::of(&headers), body).await?;
+    let answer = take_in(app, (who, &agent), Wish::of(&headers), body).await?;
     counters.count_missed_deadlines(missed.unwrap_or(0).min(MAX_MISSED_DEADLINES));
     Ok(answer)
 }
 
 /// 204 comes after its commit; 202, for who prefers not to wait for that (RFC 7240), when the event lies in
 /// the spool and has its place in the queue for the commit. 200 comes after the commit too, with what the hook is to print.
-async fn take_in(app: App, agent: &str, wish: Wish, body: Result<Bytes, BytesRejection>) -> Result<Response, ApiError> {
+async fn take_in(
+    app: App,
+    (who, agent): (Who, &str),
+    wish: Wish,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, ApiError> {
     let came_in = Instant::now();
     let agent: Agent = agent.parse()?;
     let body = whole(body)?;
@@ -55,10 +62,10 @@ async fn take_in(app: App, agent: &str, wish: Wish, body: Result<Bytes, BytesRej
     let Arrived { reading, holdable } = parsed.inspect_err(|error| {
         app.counters.count_malformed();
         // What our own hook sent came from an agent; it may be told apart one day.
-        let kept = body.starts_with(b"{\"envelope\"") && app.spool.set_aside(&body, &error.to_string()).is_ok();
+        let kept = body.starts_with(b"{\"envelope\"") && app.spool.set_aside(who, &body, &error.to_string()).is_ok();
         tracing::warn!(reason = %error, body_bytes = body.len(), kept, "a body is no event");
     })?;
-    let event = match reading {
+    let event = match reading.of(who) {
         Reading::Kept(event) => *event,
         Reading::AboutToRun(upcoming) => {
             app.counters.count_asked();
@@ -75,7 +82,7 @@ async fn take_in(app: App, agent: &str, wish: Wish, body: Result<Bytes, BytesRej
         return Err(ApiError::DatabaseAway);
     }
     // A spool that takes nothing is no reason to refuse: the commit is waited for instead.
-    if let Some(held) = holdable.and_then(|name| app.spool.hold(name, &body).ok()) {
+    if let Some(held) = holdable.and_then(|name| app.spool.hold(named(&name, who), &body).ok()) {
         let enqueued = app.writer.enqueue(event).await.map_err(|error| refused(&error))?;
         app.tasks.spawn(async move {
             if let Ok(recorded) = enqueued.committed().await {

@@ -4,7 +4,7 @@ use memory::recall::{self, FileHistoryRequest};
 use rmcp::handler::server::wrapper::Json;
 use rmcp::{tool, tool_router};
 
-use super::{Meant, Tools, in_time, projects};
+use super::{Meant, Tools, in_time};
 use crate::arguments::{Arguments, FileHistoryArguments, FindFixArguments, HowArguments, given, schema};
 use crate::error::ToolError;
 use crate::replies::{CommandsReply, FileHistoryReply, FixesReply};
@@ -33,7 +33,7 @@ impl Tools {
         let limit = arguments.limit()?;
         in_time(async {
             let db = self.database.pool()?;
-            let projects = projects(&db, given(arguments.project.as_deref())).await?;
+            let projects = self.projects(&db, given(arguments.project.as_deref())).await?;
             let request = FileHistoryRequest { path: arguments.path, projects, limit };
             Ok(Json(FileHistoryReply::of(recall::file_history(&db, request).await?)))
         })

@@ -1,10 +1,11 @@
 //! The three steps of a search: a short index, what was around a hit, the whole of it.
 
+use memory::access::Projects;
 use memory::recall::{self, Anchor, Filter, MAX_LIMIT, TimelineRequest};
 use rmcp::handler::server::wrapper::Json;
 use rmcp::{tool, tool_router};
 
-use super::{Found, Tools, Wanted, in_time, projects};
+use super::{Found, Tools, Wanted, in_time};
 use crate::arguments::{
     Arguments, Around, GetObservationsArguments, Period, SearchArguments, TimelineArguments, given, schema,
 };
@@ -37,7 +38,7 @@ impl Tools {
         let (limit, max_tokens) = (arguments.limit()?, arguments.max_tokens()?);
         let Period { from, until } = arguments.period()?;
         let filter = Filter {
-            projects: Vec::new(),
+            projects: Projects::default(),
             kinds: arguments.kinds()?,
             from,
             until,
@@ -99,8 +100,10 @@ impl Tools {
                     (Anchor::Document(best.line.id), degraded)
                 }
             };
-            let projects = projects(&db, project).await?;
-            let lines = recall::timeline(&db, TimelineRequest { anchor, before, after, projects }).await?;
+            let projects = self.projects(&db, project).await?;
+            let around = if project.is_some() { recall::Around::Projects } else { recall::Around::Session };
+            let request = TimelineRequest { anchor, before, after, around, projects };
+            let lines = recall::timeline(&db, request).await?;
             let anchor = match anchor {
                 Anchor::Document(id) => id.to_string(),
                 Anchor::Moment(moment) => dates::written(moment),
@@ -133,7 +136,8 @@ impl Tools {
         let (ids, max_tokens) = (arguments.ids()?, arguments.max_tokens()?);
         in_time(async {
             let db = self.database.pool()?;
-            Ok(Json(ObservationsReply::of(recall::details(&db, &ids).await?, max_tokens)))
+            let projects = self.projects(&db, None).await?;
+            Ok(Json(ObservationsReply::of(recall::details(&db, &ids, &projects).await?, max_tokens)))
         })
         .await
     }

@@ -39,7 +39,7 @@ impl Tools {
         in_time(async {
             let db = self.database.pool()?;
             let new = NewObservation { text, title, project, source: Source::Agent };
-            Ok(Json(SavedReply::of(store::save_observation(&db, new).await?)))
+            Ok(Json(SavedReply::of(store::save_observation(&db, self.who()?, new).await?)))
         })
         .await
     }
@@ -67,7 +67,7 @@ impl Tools {
         in_time(async {
             let db = self.database.pool()?;
             let change = ChangedObservation { row, text, title, source: Source::Agent };
-            Ok(Json(UpdatedReply::of(store::supersede_observation(&db, change).await?, row)))
+            Ok(Json(UpdatedReply::of(store::supersede_observation(&db, self.who()?, change).await?, row)))
         })
         .await
     }
@@ -101,10 +101,10 @@ impl Tools {
                     let Found { hits, degraded, .. } = self.find(&db, wanted).await?;
                     ForgetReply::found(hits.into_iter().map(|hit| hit.line).collect(), degraded)
                 }
-                Doomed::Shown(ids) => ForgetReply::shown(taken_along(&db, &ids).await?),
+                Doomed::Shown(ids) => ForgetReply::shown(self.taken_along(&db, &ids).await?),
                 Doomed::Removed(ids) => {
-                    let lines = taken_along(&db, &ids).await?;
-                    store::forget(&db, &ids, ACTOR).await?;
+                    let lines = self.taken_along(&db, &ids).await?;
+                    store::forget(&db, &ids, &self.who()?.own(ACTOR)).await?;
                     ForgetReply::removed(lines)
                 }
             }))
@@ -113,10 +113,14 @@ impl Tools {
     }
 }
 
-/// What goes with these documents, them included. An id that is unknown is an error, so that nobody takes it for forgotten.
-async fn taken_along(db: &Db, ids: &[memory::ids::DocumentId]) -> Result<Vec<recall::Line>, ToolError> {
-    let mut connection = db.acquire().await.map_err(StoreError::from)?;
-    let all = store::forgettable(&mut connection, ids).await?;
-    drop(connection);
-    Ok(recall::details(db, &all).await?.into_iter().map(|details| details.line).collect())
+impl Tools {
+    /// What goes with these documents, them included. An id that is unknown is an error, so that nobody takes it for forgotten; so is
+    /// one that whoever asks may not see.
+    async fn taken_along(&self, db: &Db, ids: &[memory::ids::DocumentId]) -> Result<Vec<recall::Line>, ToolError> {
+        let projects = self.projects(db, None).await?;
+        let mut connection = db.acquire().await.map_err(StoreError::from)?;
+        let all = store::forgettable(&mut connection, ids).await?;
+        drop(connection);
+        Ok(recall::details(db, &all, &projects).await?.into_iter().map(|details| details.line).collect())
+    }
 }

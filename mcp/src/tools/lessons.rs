@@ -1,10 +1,12 @@
 //! Lessons: rules that an agent reads before a risky call.
 
-use memory::store::{self, LessonFilter};
+use memory::access::Projects;
+use memory::lessons::Status;
+use memory::store::{self, LessonFilter, StoreError};
 use rmcp::handler::server::wrapper::Json;
 use rmcp::{tool, tool_router};
 
-use super::{Tools, in_time, projects};
+use super::{Tools, in_time};
 use crate::arguments::{
     Arguments, CreateLessonArguments, ProposeLessonsArguments, SearchLessonsArguments, given, schema,
 };
@@ -34,7 +36,7 @@ impl Tools {
         let new = arguments?.lesson()?;
         in_time(async {
             let db = self.database.pool()?;
-            Ok(Json(CreatedLessonReply::of(store::add_lesson(&db, new).await?)))
+            Ok(Json(CreatedLessonReply::of(store::add_lesson(&db, self.who()?, new).await?)))
         })
         .await
     }
@@ -91,11 +93,14 @@ impl Tools {
         let arguments = arguments?;
         in_time(async {
             let db = self.database.pool()?;
-            let projects = projects(&db, given(Some(&arguments.project))).await?;
+            let who = self.who()?;
+            let mut connection = db.acquire().await.map_err(StoreError::from)?;
+            let projects = store::find_project(&mut connection, who, &arguments.project).await?;
+            drop(connection);
             let mut waiting = Vec::new();
             for project in projects {
                 store::propose_lessons(&db, project).await?;
-                let filter = LessonFilter { project: Some(project), status: Some(memory::lessons::Status::Proposed) };
+                let filter = LessonFilter { who, project: Some(project), status: Some(Status::Proposed) };
                 waiting.extend(store::lessons(&db, &filter).await?);
             }
             Ok(Json(LessonsReply::proposed(waiting)))
@@ -104,7 +109,11 @@ impl Tools {
     }
 
     async fn lessons_of(&self, db: &store::Db, project: Option<&str>) -> Result<LessonFilter, ToolError> {
-        let project = projects(db, project).await?.first().copied();
-        Ok(LessonFilter { project, status: None })
+        let who = self.who()?;
+        let project = match self.projects(db, project).await? {
+            Projects::These(named) if project.is_some() => named.first().copied(),
+            _ => None,
+        };
+        Ok(LessonFilter { who, project, status: None })
     }
 }

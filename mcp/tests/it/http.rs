@@ -16,7 +16,7 @@ async fn serve() -> (String, CancellationToken) {
     .unwrap();
     let tools = Tools::new(db, Embedder::over("no-models".into()));
     let shutdown = CancellationToken::new();
-    let routes = axum::Router::new().nest_service("/mcp", http_service(tools, &[], shutdown.clone()));
+    let routes = axum::Router::new().nest_service("/mcp", http_service(&tools, &[], shutdown.clone()));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}/mcp", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, routes).await });
@@ -79,4 +79,14 @@ async fn turns_away_other_origins_and_hosts() {
         let response = post(&address, &tools_list()).header(header, value).send().await.unwrap();
         assert_eq!(response.status(), expected, "{header}: {value}");
     }
+}
+
+#[tokio::test]
+async fn answers_nobody_whose_memory_it_is_not_told() {
+    let (address, _shutdown) = serve().await;
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                      "params": {"name": "search", "arguments": {"query": "anything"}}});
+    let answer: Value = post(&address, &call).send().await.unwrap().json().await.unwrap();
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    assert!(answer["result"]["content"].to_string().contains("nobody whose memory"), "{answer}");
 }

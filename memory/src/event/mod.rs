@@ -44,6 +44,7 @@ pub use text::{
 pub(crate) use text::{bounded_id, cap_input, without_lone_surrogates, without_nul};
 use wire::Wire;
 
+use crate::access::Who;
 use crate::ids::BackfillRunId;
 use crate::project::Checkout;
 
@@ -53,7 +54,9 @@ pub struct Event {
     /// Stable over every path that the same event can take to us.
     pub id: Uuid,
     pub agent: Agent,
-    /// The session's id as the agent names it.
+    /// Whose agent it was.
+    pub who: Who,
+    /// The session's id as the agent names it; a person's as [`Who::own`] names it.
     pub session: String,
     pub occurred_at: DateTime<Utc>,
     pub checkout: Checkout,
@@ -159,12 +162,33 @@ pub struct Subagent {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Upcoming {
     pub agent: Agent,
+    pub who: Who,
     pub session: String,
     pub occurred_at: DateTime<Utc>,
     pub checkout: Checkout,
     pub tool_use_id: Option<String>,
     pub tool_name: String,
     pub input: Value,
+}
+
+impl Event {
+    /// As that one's, who sent it. The session is theirs whatever it is called, so that nobody writes into another's by knowing its
+    /// id. A person's transcript lies on their own machine: what lies here under its path is somebody else's, and is not read.
+    pub fn belong_to(&mut self, who: Who) {
+        self.who = who;
+        if who != Who::Operator {
+            self.session = who.own(&self.session);
+            self.transcript_path = None;
+        }
+    }
+}
+
+impl Upcoming {
+    /// See [`Event::belong_to`].
+    pub fn belong_to(&mut self, who: Who) {
+        self.who = who;
+        self.session = who.own(&self.session);
+    }
 }
 
 /// What reading an envelope came to.
@@ -178,6 +202,19 @@ pub enum Reading {
         event: String,
         reason: &'static str,
     },
+}
+
+impl Reading {
+    /// As that one's, who sent it.
+    #[must_use]
+    pub fn of(mut self, who: Who) -> Self {
+        match &mut self {
+            Self::Kept(event) => event.belong_to(who),
+            Self::AboutToRun(upcoming) => upcoming.belong_to(who),
+            Self::Ignored { .. } => {}
+        }
+        self
+    }
 }
 
 /// Reads one event, whoever sent it.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{Agent, Envelope, Event, EventKind, Origin, Reading, Upcoming, cap_input, derived, lenient};
+use crate::access::Who;
 use crate::project::{Checkout, GitCheckout};
 
 /// Why an event is not kept.
@@ -69,6 +70,7 @@ impl Wire {
         let folder = self.folder();
         Reading::AboutToRun(Box::new(Upcoming {
             agent: self.agent,
+            who: Who::Operator,
             session: self.session,
             occurred_at: self.occurred_at,
             checkout: Checkout { folder, git: self.git },
@@ -89,6 +91,7 @@ impl Wire {
         Event {
             id: self.event_id,
             agent: self.agent,
+            who: Who::Operator,
             transcript_path: lenient::path(&self.payload, "transcript_path"),
             model: lenient::label(&self.payload, "model"),
             session: self.session,

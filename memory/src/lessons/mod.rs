@@ -22,7 +22,8 @@ pub(crate) use outcome::{Fired, LaterCall, Settled, settle};
 pub use trigger::{DEFAULT_THRESHOLD, Field, MAX_PATTERN_CHARS, Trigger, TriggerError};
 pub use worker::LearnLessons;
 
-use crate::ids::{LessonId, ProjectId};
+use crate::access::Who;
+use crate::ids::{LessonId, PersonId, ProjectId};
 
 /// How bad it is when the rule is not kept, and so what is done: [`Severity::Critical`] stops each such call once,
 /// [`Severity::Warning`] the first of a session, [`Severity::Info`] only tells.
@@ -108,6 +109,9 @@ pub struct Lesson {
     pub project: Option<ProjectId>,
     /// The project's name.
     pub project_name: Option<String>,
+    /// Whose it is, where it holds in every project: then it holds in theirs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub person: Option<PersonId>,
     pub title: String,
     pub rule: String,
     /// What happened when it was not kept.
@@ -130,6 +134,14 @@ pub struct Lesson {
 }
 
 impl Lesson {
+    /// Whether it holds where somebody works.
+    pub fn holds_for(&self, who: Who, project: Option<ProjectId>) -> bool {
+        match self.project {
+            Some(own) => project == Some(own),
+            None => self.person == who.person(),
+        }
+    }
+
     /// Whether it stops calls, instead of only informing.
     pub fn stops(&self) -> bool {
         self.may_stop && self.severity != Severity::Info && self.status == Status::Active
@@ -172,6 +184,7 @@ pub(crate) mod testing {
             id: LessonId(id),
             project: None,
             project_name: None,
+            person: None,
             title: "Look before you push".to_owned(),
             rule: "Fetch first, and look at what is there.".to_owned(),
             why: None,

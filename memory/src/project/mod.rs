@@ -5,17 +5,20 @@
 //! is found in `store::projects`. `inspect` asks a folder on this machine, `exclusion` knows what must not be recorded.
 
 mod exclusion;
+mod identity;
 mod inspect;
 mod places;
 mod remote;
 
 pub use exclusion::{EXCLUDE_FILE, Exclusions, REPOSITORY_FILE};
+pub use identity::{Place, ProjectIdentity, RepositoryPlace};
 pub use inspect::inspect;
 pub use remote::normalise as normalise_remote;
 
 use std::fmt;
 use std::str::FromStr;
 
+use crate::access::Who;
 use crate::event::bounded_id;
 
 /// The key of the one project for what was done nowhere in particular: in the home folder or in a temporary one.
@@ -97,43 +100,6 @@ pub struct ProjectPolicy {
     pub temporary: Vec<String>,
 }
 
-/// A project before it has a row.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ProjectIdentity {
-    /// `remote:<host>/<path>`, `git:<common folder>`, `worktree:<folder>`, `folder:<folder>`, `name:<name>` or `unfiled:`.
-    pub key: String,
-    pub name: String,
-    pub root: Option<String>,
-    /// The normalised remote, which holds no credentials.
-    pub remote_url: Option<String>,
-    pub place: Place,
-}
-
-/// By what else a project can be found.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Place {
-    /// Nothing but its key.
-    None,
-    /// A folder outside any repository. It may lie where a repository or its worktree was, nearest first.
-    Folder { above: Vec<String> },
-    /// A worktree that is a project of its own.
-    Worktree { root_key: String },
-    /// A repository on a disk.
-    Repository(RepositoryPlace),
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct RepositoryPlace {
-    /// `git:<common folder>`: whichever repository lies there now.
-    pub common_key: String,
-    /// The same with the time the repository was made: this one, whatever lies there later.
-    pub instance_key: Option<String>,
-    /// `folder:<top folder of the working tree>`.
-    pub root_key: String,
-    pub instance: Instance,
-    pub is_worktree: bool,
-}
-
 impl ProjectPolicy {
     /// The usual policy, with the home and the temporary folder of this process.
     pub fn of_process(worktrees: WorktreePolicy) -> Self {
@@ -151,6 +117,7 @@ impl Checkout {
             Some(git) if policy.worktrees == WorktreePolicy::Separate && git.is_worktree() => {
                 let root = places::without_end(&git.root);
                 ProjectIdentity {
+                    who: Who::Operator,
                     key: bounded_id(format!("worktree:{root}")),
                     name: places::last_part(root),
                     root: Some(root.to_owned()),
@@ -180,10 +147,11 @@ impl GitCheckout {
         let main = if place.is_worktree { places::main_checkout(&self.common_dir) } else { &self.root };
         let remote = self.remote_url.as_deref().and_then(remote::normalise);
         let key = match &remote {
-            Some(remote) => bounded_id(format!("remote:{remote}")),
+            Some(remote) => remote_key(remote),
             None => place.instance_key.clone().unwrap_or_else(|| place.common_key.clone()),
         };
         ProjectIdentity {
+            who: Who::Operator,
             key,
             name: places::last_part(remote.as_deref().unwrap_or(main)),
             root: Some(main.to_owned()),
@@ -202,6 +170,11 @@ impl GitCheckout {
     }
 }
 
+/// The key of a normalised remote.
+pub(crate) fn remote_key(remote: &str) -> String {
+    bounded_id(format!("remote:{remote}"))
+}
+
 /// The key of a folder by itself.
 pub(crate) fn folder_key(folder: &str) -> String {
     bounded_id(format!("folder:{}", places::without_end(folder)))
@@ -217,16 +190,27 @@ pub(crate) fn name_of(path: &str) -> String {
     places::last_part(path)
 }
 
+/// What was done nowhere in particular.
+pub(crate) fn unfiled() -> ProjectIdentity {
+    ProjectIdentity {
+        who: Who::Operator,
+        key: UNFILED_KEY.into(),
+        name: "(unfiled)".into(),
+        root: None,
+        remote_url: None,
+        place: Place::None,
+    }
+}
+
 fn folder_identity(folder: Option<&str>, policy: &ProjectPolicy) -> ProjectIdentity {
     let folder = places::without_end(folder.unwrap_or("/"));
     // What is gone may have been a worktree that an agent made inside a repository.
     let owner = places::agent_worktree_owner(folder);
     let place = Place::Folder { above: places::ancestors(folder, policy) };
     match owner.unwrap_or(folder) {
-        nowhere if places::is_unfiled(nowhere, policy) => {
-            ProjectIdentity { key: UNFILED_KEY.into(), name: "(unfiled)".into(), root: None, remote_url: None, place }
-        }
+        nowhere if places::is_unfiled(nowhere, policy) => ProjectIdentity { place, ..unfiled() },
         folder => ProjectIdentity {
+            who: Who::Operator,
             key: folder_key(folder),
             name: places::last_part(folder),
             root: Some(folder.to_owned()),

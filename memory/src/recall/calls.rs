@@ -6,6 +6,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 
 use super::{Line, RecallError, touches};
+use crate::access::plain_name;
 use crate::analyze;
 use crate::ids::{DocumentId, DocumentKind};
 
@@ -86,7 +87,7 @@ pub(super) async fn read(
                 failed: Some(!row.success),
             },
             agent: row.agent,
-            session: row.external_id,
+            session: plain_name(&row.external_id).to_owned(),
             branch: row.branch,
             tool_name: row.tool_name,
             input: row.input,

@@ -6,6 +6,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 
 use super::{Line, RecallError};
+use crate::access::{Projects, plain_name};
 use crate::analyze;
 use crate::ids::{DocumentId, DocumentKind};
 use crate::store::Db;
@@ -45,17 +46,18 @@ enum Extent {
     Whole,
 }
 
-/// Reads documents in the order asked for; an unknown id is an error, so that nobody takes absence for emptiness.
-pub async fn details(db: &Db, ids: &[DocumentId]) -> Result<Vec<Details>, RecallError> {
+/// Reads documents in the order asked for; an unknown id is an error, so that nobody takes absence for emptiness. One of another
+/// project than those is not known.
+pub async fn details(db: &Db, ids: &[DocumentId], projects: &Projects) -> Result<Vec<Details>, RecallError> {
     let mut connection = db.acquire().await?;
-    let found = read(&mut connection, ids, Extent::Whole).await?;
+    let found = read(&mut connection, ids, Extent::Whole, projects).await?;
     let by_id = |id: &DocumentId| found.iter().find(|details| details.line.id == *id);
     ids.iter().map(|id| by_id(id).cloned().ok_or(RecallError::UnknownDocument(*id))).collect()
 }
 
 /// The lines of documents, in no order; one that is gone is left out.
 pub(super) async fn lines(connection: &mut PgConnection, ids: &[DocumentId]) -> Result<Vec<Line>, RecallError> {
-    Ok(read(connection, ids, Extent::Line).await?.into_iter().map(|details| details.line).collect())
+    Ok(read(connection, ids, Extent::Line, &Projects::All).await?.into_iter().map(|details| details.line).collect())
 }
 
 /// A line, and what decides beside its rank where it stands among others.
@@ -85,7 +87,7 @@ pub(super) async fn looked_at(connection: &mut PgConnection, ids: &[DocumentId])
             None => (&details.text, &details.answer).hash(hasher),
         }
     };
-    let read = read(connection, ids, Extent::Line).await?;
+    let read = read(connection, ids, Extent::Line, &Projects::All).await?;
     Ok(read
         .into_iter()
         .map(|details| Looked {
@@ -97,15 +99,26 @@ pub(super) async fn looked_at(connection: &mut PgConnection, ids: &[DocumentId])
         .collect())
 }
 
-async fn read(connection: &mut PgConnection, ids: &[DocumentId], extent: Extent) -> Result<Vec<Details>, RecallError> {
+async fn read(
+    connection: &mut PgConnection,
+    ids: &[DocumentId],
+    extent: Extent,
+    projects: &Projects,
+) -> Result<Vec<Details>, RecallError> {
+    let projects = projects.ids();
+    let projects = projects.as_deref();
     let rows_of = |kind| ids.iter().filter(|id| id.kind == kind).map(|id| id.row).collect::<Vec<_>>();
-    let mut found = prompts(connection, &rows_of(DocumentKind::Prompt)).await?;
-    found.extend(calls(connection, &rows_of(DocumentKind::Call), extent).await?);
-    found.extend(notes(connection, &rows_of(DocumentKind::Note)).await?);
+    let mut found = prompts(connection, &rows_of(DocumentKind::Prompt), projects).await?;
+    found.extend(calls(connection, &rows_of(DocumentKind::Call), extent, projects).await?);
+    found.extend(notes(connection, &rows_of(DocumentKind::Note), projects).await?);
     Ok(found)
 }
 
-async fn prompts(connection: &mut PgConnection, rows: &[i64]) -> Result<Vec<Details>, RecallError> {
+async fn prompts(
+    connection: &mut PgConnection,
+    rows: &[i64],
+    projects: Option<&[i64]>,
+) -> Result<Vec<Details>, RecallError> {
     if rows.is_empty() {
         return Ok(Vec::new());
     }
@@ -116,8 +129,9 @@ async fn prompts(connection: &mut PgConnection, rows: &[i64]) -> Result<Vec<Deta
          from mem_user_prompts prompt
          join mem_sessions session on session.id = prompt.session_id
          join mem_projects project on project.id = session.project_id
-         where prompt.id = any($1)"#,
+         where prompt.id = any($1) and ($2::bigint[] is null or session.project_id = any($2))"#,
         rows,
+        projects,
     )
     .fetch_all(connection)
     .await?;
@@ -129,7 +143,7 @@ async fn prompts(connection: &mut PgConnection, rows: &[i64]) -> Result<Vec<Deta
             answer: row.answer.clone(),
             truncated_at_bytes: row.truncated_at_bytes,
             agent: Some(row.agent),
-            session: Some(row.external_id),
+            session: Some(plain_name(&row.external_id).to_owned()),
             ..Details::of(Line {
                 id: DocumentId { kind: DocumentKind::Prompt, row: row.id },
                 occurred_at: row.occurred_at,
@@ -141,7 +155,12 @@ async fn prompts(connection: &mut PgConnection, rows: &[i64]) -> Result<Vec<Deta
         .collect())
 }
 
-async fn calls(connection: &mut PgConnection, rows: &[i64], extent: Extent) -> Result<Vec<Details>, RecallError> {
+async fn calls(
+    connection: &mut PgConnection,
+    rows: &[i64],
+    extent: Extent,
+    projects: Option<&[i64]>,
+) -> Result<Vec<Details>, RecallError> {
     if rows.is_empty() {
         return Ok(Vec::new());
     }
@@ -155,9 +174,10 @@ async fn calls(connection: &mut PgConnection, rows: &[i64], extent: Extent) -> R
            join mem_projects project on project.id = session.project_id
            left join mem_user_prompts prompt on prompt.id = call.prev_user_prompt_id
            left join mem_outputs output on $2 and output.content_hash = call.output_hash
-           where call.id = any($1)"#,
+           where call.id = any($1) and ($3::bigint[] is null or session.project_id = any($3))"#,
         rows,
         extent == Extent::Whole,
+        projects,
     )
     .fetch_all(connection)
     .await?;
@@ -165,7 +185,7 @@ async fn calls(connection: &mut PgConnection, rows: &[i64], extent: Extent) -> R
         .into_iter()
         .map(|row| Details {
             agent: Some(row.agent),
-            session: Some(row.external_id),
+            session: Some(plain_name(&row.external_id).to_owned()),
             branch: row.branch,
             // Nothing of what was cut is missing where the whole of it is here.
             truncated_at_bytes: row
@@ -187,7 +207,11 @@ async fn calls(connection: &mut PgConnection, rows: &[i64], extent: Extent) -> R
         .collect())
 }
 
-async fn notes(connection: &mut PgConnection, rows: &[i64]) -> Result<Vec<Details>, RecallError> {
+async fn notes(
+    connection: &mut PgConnection,
+    rows: &[i64],
+    projects: Option<&[i64]>,
+) -> Result<Vec<Details>, RecallError> {
     if rows.is_empty() {
         return Ok(Vec::new());
     }
@@ -197,8 +221,9 @@ async fn notes(connection: &mut PgConnection, rows: &[i64]) -> Result<Vec<Detail
            from mem_observations note
            left join mem_projects project on project.id = note.project_id
            left join mem_sessions session on session.id = note.session_id
-           where note.id = any($1)"#,
+           where note.id = any($1) and ($2::bigint[] is null or note.project_id = any($2))"#,
         rows,
+        projects,
     )
     .fetch_all(connection)
     .await?;
@@ -206,7 +231,7 @@ async fn notes(connection: &mut PgConnection, rows: &[i64]) -> Result<Vec<Detail
         .into_iter()
         .map(|row| Details {
             agent: row.agent,
-            session: row.session,
+            session: row.session.map(|session| plain_name(&session).to_owned()),
             text: Some(row.body),
             is_digest: row.kind == "digest",
             superseded_by: row.superseded_by.map(|row| DocumentId { kind: DocumentKind::Note, row }),

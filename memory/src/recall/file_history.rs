@@ -5,16 +5,15 @@ use std::cmp::Reverse;
 use super::RecallError;
 use super::calls::{self, Call, Inputs};
 use super::touches::{EDITING_TOOLS, Touch, WantedPath, touches};
+use crate::access::Projects;
 use crate::analyze;
-use crate::ids::ProjectId;
 use crate::store::Db;
 
 #[derive(Debug, Clone)]
 pub struct FileHistoryRequest {
     /// Absolute, relative to the repository, or only the last parts.
     pub path: String,
-    /// Any of these; empty means every project.
-    pub projects: Vec<ProjectId>,
+    pub projects: Projects,
     pub limit: usize,
 }
 
@@ -58,19 +57,19 @@ async fn candidates(
 ) -> Result<Vec<i64>, RecallError> {
     /// Each is read and looked at; many only speak of the file.
     const MOST: i64 = 600;
-    let projects: Vec<_> = request.projects.iter().map(|id| id.0).collect();
+    let projects = request.projects.ids();
     let rows = sqlx::query_scalar!(
         r#"select call.id
            from mem_search_index document
            join mem_tool_calls call on call.id = document.document_id
            where document.document_kind = 'call' and document.lexemes @@ $1::text::tsquery
-             and (cardinality($2::bigint[]) = 0 or document.project_id = any($2))
+             and ($2::bigint[] is null or document.project_id = any($2))
              and strpos(lower(call.input::text), lower($3)) > 0
            order by strpos(replace(lower(call.input::text), '\\', '/'), lower($4)) > 0 desc, call.tool_name ~* $5 desc,
                     call.occurred_at desc
            limit $6"#,
         named,
-        &projects,
+        projects.as_deref(),
         wanted.name(),
         wanted.tail(),
         EDITING_TOOLS,

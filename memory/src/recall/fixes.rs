@@ -14,9 +14,10 @@ use super::calls::{self, Call, Inputs};
 use super::search::{rankings, weights};
 use super::touches::{EDITING_TOOLS, Touch, touches};
 use super::{Filter, RankedList, RecallError, bm25, fuse, lookup, plan};
+use crate::access::Projects;
 use crate::analyze::Query;
 use crate::embed::QueryVector;
-use crate::ids::{DocumentId, DocumentKind, ProjectId};
+use crate::ids::{DocumentId, DocumentKind};
 use crate::shell;
 use crate::store::Db;
 
@@ -59,7 +60,7 @@ pub async fn find_fix(
     db: &Db,
     error: &str,
     vector: Option<QueryVector>,
-    projects: Vec<ProjectId>,
+    projects: Projects,
     limit: usize,
 ) -> Result<Vec<Fix>, RecallError> {
     let text = error.trim();
@@ -93,7 +94,7 @@ async fn failures_by_words(
     let query = Query::parse(text);
     let statistics = lookup::statistics(connection, &query, filter).await?;
     let Some(wanted) = plan::lookup(&statistics.terms, statistics.share) else { return Ok(Vec::new()) };
-    let projects: Vec<_> = filter.projects.iter().map(|id| id.0).collect();
+    let projects = filter.projects.ids();
     let rows = sqlx::query!(
         r#"with term as materialized (
                select lexeme::tsquery as lexeme, place from unnest($2::text[]) with ordinality as term (lexeme, place)
@@ -104,13 +105,13 @@ async fn failures_by_words(
                  from mem_search_index document
                  where document_kind = 'call' and lexemes @@ $1::text::tsquery
                    and ($3::text is null or lexemes @@ $3::text::tsquery)
-                   and (cardinality($4::bigint[]) = 0 or project_id = any($4))
+                   and ($4::bigint[] is null or project_id = any($4))
                    and (select not success from mem_tool_calls where id = document_id)
                  limit $5) document"#,
         wanted.tsquery(&statistics.terms),
         &lookup::terms(&query),
         query.condition,
-        &projects,
+        projects.as_deref(),
         MOST,
     )
     .fetch_all(connection)

@@ -8,9 +8,10 @@ use sqlx::PgConnection;
 use super::calls::{self, Call, Inputs};
 use super::search::rankings;
 use super::{Filter, RankedList, RecallError, fuse};
+use crate::access::Projects;
 use crate::analyze;
 use crate::embed::QueryVector;
-use crate::ids::{DocumentId, DocumentKind, ProjectId};
+use crate::ids::{DocumentId, DocumentKind};
 use crate::shell::{command_of, normalised, only_looks};
 use crate::store::Db;
 
@@ -36,7 +37,7 @@ pub async fn how(
     db: &Db,
     goal: &str,
     vector: Option<QueryVector>,
-    projects: Vec<ProjectId>,
+    projects: Projects,
     limit: usize,
 ) -> Result<Vec<WorkingCommand>, RecallError> {
     let text = goal.trim();
@@ -106,18 +107,18 @@ async fn count(
         .map(|command| analyze::in_a_row(&command.command.chars().take(TELLING_CHARS).collect::<String>()))
         .map(Option::unwrap_or_default)
         .collect();
-    let projects: Vec<_> = filter.projects.iter().map(|id| id.0).collect();
+    let projects = filter.projects.ids();
     let rows = sqlx::query!(
         r#"select spoken.place as "place!", document.document_id as "id!"
            from unnest($1::text[]) with ordinality as spoken (words, place)
            cross join lateral (
                select document_id from mem_search_index
                where document_kind = 'call' and lexemes @@ spoken.words::tsquery
-                 and (cardinality($2::bigint[]) = 0 or project_id = any($2))
+                 and ($2::bigint[] is null or project_id = any($2))
                limit $3) document
            where spoken.words <> ''"#,
         &spoken,
-        &projects,
+        projects.as_deref(),
         MOST,
     )
     .fetch_all(&mut *connection)

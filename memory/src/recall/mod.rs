@@ -37,18 +37,18 @@ pub use fuse::{Fused, Rank, RankedList, fuse};
 pub use how::{WorkingCommand, how};
 pub use search::{Answer, CountedTerm, Course, Hit, MAX_LIMIT, SearchRequest, search};
 pub use support::Support;
-pub use timeline::{Anchor, TimelineRequest, timeline};
+pub use timeline::{Anchor, Around, TimelineRequest, timeline};
 pub use touches::Touch;
 
+use crate::access::Projects;
 use crate::analyze::{self, Query};
-use crate::ids::{DocumentId, DocumentKind, ProjectId};
+use crate::ids::{DocumentId, DocumentKind};
 use crate::store::StoreError;
 
 /// What a search may return.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Any of these; empty means every project.
-    pub projects: Vec<ProjectId>,
+    pub projects: Projects,
     /// Any of these; empty means every kind.
     pub kinds: Vec<DocumentKind>,
     pub from: Option<DateTime<Utc>>,

@@ -4,7 +4,8 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use super::{Line, RecallError, details};
-use crate::ids::{DocumentId, DocumentKind, ProjectId};
+use crate::access::Projects;
+use crate::ids::{DocumentId, DocumentKind};
 use crate::store::Db;
 
 /// What a timeline is put around.
@@ -14,37 +15,47 @@ pub enum Anchor {
     Moment(DateTime<Utc>),
 }
 
+/// How far a timeline looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Around {
+    /// Through all the projects in which it may look.
+    Projects,
+    /// The document's own session; for what has none, and around a moment, everything.
+    Session,
+}
+
 #[derive(Debug, Clone)]
 pub struct TimelineRequest {
     pub anchor: Anchor,
     /// How many documents before and after, each.
     pub before: usize,
     pub after: usize,
-    /// Any of these; empty means the anchor's own session, or everything around a moment.
-    pub projects: Vec<ProjectId>,
+    pub around: Around,
+    /// Where it may look.
+    pub projects: Projects,
 }
 
 /// Documents in the order of time, the anchor among them.
 pub async fn timeline(db: &Db, request: TimelineRequest) -> Result<Vec<Line>, RecallError> {
     let mut connection = db.acquire().await?;
-    let anchor = place(&mut connection, request.anchor).await?;
-    let projects = request.projects.iter().map(|id| id.0).collect::<Vec<_>>();
-    let session = anchor.session_id.filter(|_| projects.is_empty());
+    let anchor = place(&mut connection, request.anchor, &request.projects).await?;
+    let projects = request.projects.ids();
+    let session = anchor.session_id.filter(|_| request.around == Around::Session);
     let rows = sqlx::query!(
         r#"(select document_kind as "document_kind!", document_id as "document_id!", occurred_at as "occurred_at!"
             from mem_search_index
             where (occurred_at, document_id) <= ($1, $2)
-              and ($3::bigint is null or session_id = $3) and (cardinality($4::bigint[]) = 0 or project_id = any($4))
+              and ($3::bigint is null or session_id = $3) and ($4::bigint[] is null or project_id = any($4))
             order by occurred_at desc, document_id desc limit $5)
            union all
            (select document_kind, document_id, occurred_at from mem_search_index
             where (occurred_at, document_id) > ($1, $2)
-              and ($3::bigint is null or session_id = $3) and (cardinality($4::bigint[]) = 0 or project_id = any($4))
+              and ($3::bigint is null or session_id = $3) and ($4::bigint[] is null or project_id = any($4))
             order by occurred_at, document_id limit $6)"#,
         anchor.occurred_at,
         anchor.document_id,
         session,
-        &projects,
+        projects.as_deref(),
         // The anchor itself is among those up to it.
         request.before as i64 + i64::from(matches!(request.anchor, Anchor::Document(_))),
         request.after as i64,
@@ -68,17 +79,19 @@ struct Place {
     session_id: Option<i64>,
 }
 
-async fn place(connection: &mut PgConnection, anchor: Anchor) -> Result<Place, RecallError> {
+async fn place(connection: &mut PgConnection, anchor: Anchor, projects: &Projects) -> Result<Place, RecallError> {
     let id = match anchor {
         Anchor::Moment(occurred_at) => return Ok(Place { occurred_at, document_id: i64::MAX, session_id: None }),
         Anchor::Document(id) => id,
     };
+    let projects = projects.ids();
     sqlx::query_as!(
         Place,
         "select occurred_at, document_id, session_id from mem_search_index
-         where document_kind = $1 and document_id = $2",
+         where document_kind = $1 and document_id = $2 and ($3::bigint[] is null or project_id = any($3))",
         id.kind.as_str(),
         id.row,
+        projects.as_deref(),
     )
     .fetch_optional(connection)
     .await?

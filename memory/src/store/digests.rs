@@ -129,9 +129,10 @@ pub async fn keep_digest(db: &Db, session: SessionId, digest: Option<&Digest>) -
     let body = Capped::new(&digest.body, MAX_PROMPT_BYTES).text;
     // A project may be merged while this runs: its row is waited for. A session that is gone by now gets none.
     let Some(row) = sqlx::query!(
-        r#"insert into mem_observations (project_id, session_id, kind, title, body, source, occurred_at, backfill_run_id)
+        r#"insert into mem_observations (project_id, session_id, kind, title, body, source, occurred_at, backfill_run_id, person_id)
            select (select coalesce(merged_into, id) from mem_projects where id = session.project_id for key share),
-                  session.id, 'digest', $2, $3, 'worker', session.last_event_at, session.backfill_run_id
+                  session.id, 'digest', $2, $3, 'worker', session.last_event_at, session.backfill_run_id,
+                  session.person_id
            from mem_sessions session where id = $1
            for key share of session
            on conflict (session_id) where kind = 'digest' and source = 'worker' do update set

@@ -3,7 +3,8 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use super::{StoreError, documents, projects};
+use super::{StoreError, documents, project_names, projects};
+use crate::access::Who;
 use crate::event::{Agent, Capped, MAX_PROMPT_BYTES, bounded_id};
 use crate::ids::{BackfillRunId, DocumentId, DocumentKind, ObservationId, ProjectId, SessionId};
 
@@ -112,7 +113,7 @@ async fn has_prompt(connection: &mut PgConnection, session: SessionId, text: &st
 
 /// The project of that name. Where several have it, nobody can tell which was meant, so the name stands for itself.
 async fn project_called(connection: &mut PgConnection, name: &str) -> Result<ProjectId, StoreError> {
-    match projects::find_one(connection, name).await {
+    match project_names::find_one(connection, Who::Operator, name).await {
         Ok(id) => Ok(id),
         Err(StoreError::UnknownProject { .. } | StoreError::AmbiguousProject { .. }) => {
             projects::resolve(connection, &projects::named(name)).await

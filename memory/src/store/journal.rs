@@ -12,7 +12,7 @@ use super::{StoreError, digests, documents, lesson_mining, projects, prompts, se
 use crate::analyze;
 use crate::event::{Event, EventKind, Key, Origin, Outcome, ToolCall};
 use crate::ids::{DocumentId, DocumentKind, ProjectId, SessionId};
-use crate::project::{Checkout, ProjectIdentity, ProjectPolicy};
+use crate::project::{ProjectIdentity, ProjectPolicy};
 use crate::queue::{self, NewJob};
 
 /// The queue's name for reading the transcript of a session that has ended.
@@ -62,7 +62,7 @@ impl ProjectCache {
         event: &Event,
     ) -> Result<projects::Resolved, StoreError> {
         if event.origin == Origin::Hook {
-            return self.resolve(connection, &event.checkout).await;
+            return self.resolve(connection, event).await;
         }
         let name = format!("{}:{}", event.agent, event.session);
         if let Some((_, project)) = self.told.as_ref().filter(|(told, _)| *told == name) {
@@ -70,7 +70,7 @@ impl ProjectCache {
         }
         let project = match sessions::project_of(connection, event.agent.as_str(), &event.session).await? {
             Some(project) => project,
-            None => self.resolve(connection, &event.checkout).await?,
+            None => self.resolve(connection, event).await?,
         };
         self.told = Some((name, project.clone()));
         Ok(project)
@@ -79,9 +79,9 @@ impl ProjectCache {
     async fn resolve(
         &mut self,
         connection: &mut PgConnection,
-        checkout: &Checkout,
+        event: &Event,
     ) -> Result<projects::Resolved, StoreError> {
-        let identity = checkout.project(&self.policy);
+        let identity = event.checkout.project(&self.policy).of(event.who);
         let key = identity.key.clone();
         if let Some((id, since)) = self.known.get(&identity)
             && since.elapsed() < PROJECT_FRESHNESS

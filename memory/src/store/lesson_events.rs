@@ -4,8 +4,9 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use super::{Db, StoreError};
+use crate::access::Who;
 use crate::event::Upcoming;
-use crate::ids::{DocumentId, LessonId, ProjectId, SessionId};
+use crate::ids::{DocumentId, LessonId, PersonId, ProjectId, SessionId};
 use crate::lessons::{Action, Fired, LaterCall, Lesson, Settled, Speech};
 use crate::project::ProjectPolicy;
 
@@ -18,6 +19,9 @@ pub struct Whereabouts {
 
 /// The session of a call that is about to run, and its project. A session that nobody has told of yet has the project of its folder.
 pub async fn whereabouts(db: &Db, upcoming: &Upcoming, policy: &ProjectPolicy) -> Result<Whereabouts, StoreError> {
+    if let Who::Person(person) = upcoming.who {
+        return persons_whereabouts(db, upcoming, policy, person).await;
+    }
     let key = upcoming.checkout.project(policy).key;
     let row = sqlx::query!(
         r#"select session.id as "session?: SessionId",
@@ -29,6 +33,40 @@ pub async fn whereabouts(db: &Db, upcoming: &Upcoming, policy: &ProjectPolicy) -
         upcoming.agent.as_str(),
         upcoming.session,
         key,
+    )
+    .fetch_one(db)
+    .await?;
+    Ok(Whereabouts { session: row.session, project: row.project })
+}
+
+/// The same for one of several people: as an event of theirs finds its project, and only where they may see it.
+async fn persons_whereabouts(
+    db: &Db,
+    upcoming: &Upcoming,
+    policy: &ProjectPolicy,
+    person: PersonId,
+) -> Result<Whereabouts, StoreError> {
+    let identity = upcoming.checkout.project(policy).of(upcoming.who);
+    let keys: Vec<_> = identity.shared_key().into_iter().chain([identity.key]).collect();
+    let row = sqlx::query!(
+        r#"with session as (
+               select id, project_id from mem_sessions where agent = $1 and external_id = $2
+           ), candidate as (
+               select project_id as id, 0 as place from session
+               union all
+               select coalesce(project.merged_into, project.id), place
+               from unnest($3::text[]) with ordinality as known (key, place)
+               join mem_projects project
+                   on project.identity_key = key
+                   or project.id in (select project_id from mem_project_aliases where identity_key = key)
+           )
+           select (select id from session) as "session: SessionId",
+                  (select project.id from candidate join mem_projects project on project.id = candidate.id
+                   where is_shared or person_id = $4 order by place limit 1) as "project: ProjectId""#,
+        upcoming.agent.as_str(),
+        upcoming.session,
+        &keys,
+        person as PersonId,
     )
     .fetch_one(db)
     .await?;
@@ -111,7 +149,11 @@ pub async fn inform_at_start(db: &Db, agent: &str, session: &str, limit: i64) ->
         r#"with chosen as (
                select lesson.id, session.id as session_id
                from mem_sessions session
-               join mem_lessons lesson on lesson.project_id is null or lesson.project_id = session.project_id
+               join mem_projects project on project.id = session.project_id
+               join mem_lessons lesson
+                   on lesson.project_id is null and lesson.person_id is not distinct from session.person_id
+                   or lesson.project_id = session.project_id
+                      and (session.person_id is null or project.is_shared or project.person_id = session.person_id)
                where session.agent = $1 and session.external_id = $2 and lesson.status = 'active' and lesson.may_stop
                  and lesson.severity <> 'info' and (lesson.trigger_pattern is not null or lesson.trigger_meaning is not null)
                order by lesson.severity = 'critical' desc, lesson.id desc

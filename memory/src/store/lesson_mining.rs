@@ -82,7 +82,7 @@ pub async fn propose_lessons(db: &Db, project: ProjectId) -> Result<Vec<LessonId
     .await
     .map_err(StoreError::from)?;
     // Of every status: what was retired is not proposed again.
-    let filter = LessonFilter { project: Some(project), status: None };
+    let filter = LessonFilter { project: Some(project), ..LessonFilter::default() };
     let known = super::lessons::list(db, &filter).await?;
     let calls: Vec<_> = calls
         .into_iter()
@@ -125,6 +125,7 @@ async fn keep(db: &Db, project: ProjectId, proposal: Proposal) -> Result<Option<
     // A command that would fire on everything teaches nothing.
     let Ok(trigger) = trigger.checked() else { return Ok(None) };
     let kept = Kept {
+        person: None,
         project: Some(project),
         said: Said::of(Some(&proposal.title), &proposal.rule, Some(&proposal.why))?,
         severity: Severity::Warning,

@@ -2,14 +2,16 @@
 
 use sqlx::PgConnection;
 
-use super::{Db, StoreError, documents, projects};
+use super::{Db, StoreError, documents, project_names, projects};
+use crate::access::Who;
 use crate::analyze::{Lexemes, Query, quoted};
 use crate::event::Capped;
-use crate::ids::{DocumentId, DocumentKind, LessonId, ProjectId};
+use crate::ids::{DocumentId, DocumentKind, LessonId, PersonId, ProjectId};
 use crate::lessons::{
     Author, Field, Lesson, MAX_RULE_CHARS, MAX_TITLE_CHARS, NewLesson, Severity, Status, Trigger, TriggerError,
     UnknownName,
 };
+use crate::project::unfiled;
 use crate::redact;
 
 /// Why a lesson could not be kept, changed or found.
@@ -40,6 +42,8 @@ impl From<sqlx::Error> for LessonError {
 /// Which lessons are wanted.
 #[derive(Debug, Clone, Default)]
 pub struct LessonFilter {
+    /// Who asks: others' are not there.
+    pub who: Who,
     /// Those of this project and those of all; without one, every lesson.
     pub project: Option<ProjectId>,
     pub status: Option<Status>,
@@ -64,6 +68,7 @@ struct Row {
     id: LessonId,
     project: Option<ProjectId>,
     project_name: Option<String>,
+    person: Option<PersonId>,
     title: String,
     rule: String,
     why: Option<String>,
@@ -102,6 +107,7 @@ impl TryFrom<Row> for Lesson {
             id: row.id,
             project: row.project,
             project_name: row.project_name,
+            person: row.person,
             title: row.title,
             rule: row.rule,
             why: row.why,
@@ -142,17 +148,20 @@ async fn rows(
 ) -> Result<Vec<Lesson>, LessonError> {
     let rows = sqlx::query_as!(
         Row,
-        r#"select lesson.id as "id: LessonId", lesson.project_id as "project: ProjectId", project.name as "project_name?", title, rule,
-                  why, severity, trigger_tool, trigger_pattern, trigger_field, trigger_meaning, trigger_threshold, source, status,
+        r#"select lesson.id as "id: LessonId", lesson.project_id as "project: ProjectId", project.name as "project_name?",
+                  lesson.person_id as "person: PersonId", title, rule, why, severity, trigger_tool, trigger_pattern, trigger_field, trigger_meaning, trigger_threshold, source, status,
                   enforced_by, may_stop, asks_person, evidence, lesson.created_at, lesson.updated_at
            from mem_lessons lesson left join mem_projects project on project.id = lesson.project_id
            where ($1::bigint is null or lesson.id = $1)
              and ($2::bigint is null or lesson.project_id is null or lesson.project_id = $2)
              and ($3::text is null or status = $3)
+             and ($4::bigint is null or project.is_shared or project.person_id = $4
+                  or (lesson.project_id is null and lesson.person_id = $4))
            order by lesson.id desc"#,
         id.map(|id| id.0),
         filter.project.map(|project| project.0),
         filter.status.map(Status::as_str),
+        filter.who.person() as Option<PersonId>,
     )
     .fetch_all(connection)
     .await?;
@@ -180,14 +189,15 @@ pub async fn search(db: &Db, query: &str, filter: &LessonFilter, limit: usize) -
 }
 
 /// Keeps a lesson. What a person writes may stop calls, what an agent writes only tells, and what was mined waits for a person.
-pub async fn add(db: &Db, new: NewLesson) -> Result<Lesson, LessonError> {
+pub async fn add(db: &Db, who: Who, new: NewLesson) -> Result<Lesson, LessonError> {
     let trigger = new.trigger.map(Trigger::checked).transpose()?;
     let said = Said::of(new.title.as_deref(), &new.rule, new.why.as_deref())?;
     let mut tx = db.begin().await?;
-    let project = project_named(&mut tx, new.project.as_deref()).await?;
+    let project = project_named(&mut tx, who, new.project.as_deref()).await?;
     let is_persons = new.author == Author::Person;
     let kept = Kept {
         project,
+        person: who.person(),
         said,
         severity: new.severity,
         trigger,
@@ -218,27 +228,33 @@ async fn keep_note(connection: &mut PgConnection, lesson: &Lesson) -> Result<(),
     let parts = [Some(lesson.rule.as_str()), lesson.why.as_deref(), pattern];
     let body = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
     let source = if lesson.author == Author::Mined { "worker" } else { lesson.author.as_str() };
+    // A person's that holds everywhere is found by them alone.
+    let project = match (lesson.project, lesson.person) {
+        (None, Some(_)) => Some(projects::resolve(connection, &unfiled().of(Who::of_person(lesson.person))).await?),
+        (project, _) => project,
+    };
     let row = sqlx::query!(
-        "insert into mem_observations (project_id, kind, title, body, source, lesson_id)
-         values ($1, 'lesson', $2, $3, $4, $5)
+        "insert into mem_observations (project_id, kind, title, body, source, lesson_id, person_id)
+         values ($1, 'lesson', $2, $3, $4, $5, $6)
          on conflict (lesson_id) where lesson_id is not null do update set
              title = excluded.title, body = excluded.body, project_id = excluded.project_id
          returning id, occurred_at",
-        lesson.project as Option<ProjectId>,
+        project as Option<ProjectId>,
         lesson.title,
         body,
         source,
         lesson.id.0,
+        lesson.person as Option<PersonId>,
     )
     .fetch_one(&mut *connection)
     .await?;
-    let entry =
-        documents::Entry { id: note(row.id), project: lesson.project, session: None, occurred_at: row.occurred_at };
+    let entry = documents::Entry { id: note(row.id), project, session: None, occurred_at: row.occurred_at };
     documents::index(connection, vec![(entry, format!("{}\n{body}", lesson.title))]).await
 }
 
 pub(super) struct Kept {
     pub(super) project: Option<ProjectId>,
+    pub(super) person: Option<PersonId>,
     pub(super) said: Said,
     pub(super) severity: Severity,
     pub(super) trigger: Option<Trigger>,
@@ -255,8 +271,9 @@ pub(super) async fn insert(connection: &mut PgConnection, kept: Kept) -> Result<
     let trigger = kept.trigger.as_ref();
     let id = sqlx::query_scalar!(
         r#"insert into mem_lessons (project_id, title, rule, why, severity, trigger_tool, trigger_pattern, trigger_field, trigger_meaning,
-                                    trigger_threshold, source, status, may_stop, asks_person, evidence, fingerprint, confirmed_at)
-           values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, case when $13 then now() end)
+                                    trigger_threshold, source, status, may_stop, asks_person, evidence, fingerprint, confirmed_at,
+                                    person_id)
+           values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, case when $13 then now() end, $17)
            on conflict (coalesce(project_id, 0), fingerprint) where fingerprint is not null do nothing
            returning id as "id: LessonId""#,
         kept.project as Option<ProjectId>,
@@ -275,6 +292,7 @@ pub(super) async fn insert(connection: &mut PgConnection, kept: Kept) -> Result<
         kept.asks_person,
         &kept.evidence,
         kept.fingerprint,
+        kept.person as Option<PersonId>,
     )
     .fetch_optional(connection)
     .await?;
@@ -357,9 +375,13 @@ fn short(field: &'static str, text: &str, most: usize) -> Result<String, LessonE
     Ok(Capped::new(text.trim(), 8 * most).text)
 }
 
-async fn project_named(connection: &mut PgConnection, name: Option<&str>) -> Result<Option<ProjectId>, StoreError> {
+async fn project_named(
+    connection: &mut PgConnection,
+    who: Who,
+    name: Option<&str>,
+) -> Result<Option<ProjectId>, StoreError> {
     match name.map(str::trim).filter(|name| !name.is_empty()) {
-        Some(name) => projects::find_one(connection, name).await.map(Some),
+        Some(name) => project_names::find_own(connection, who, name).await.map(Some),
         None => Ok(None),
     }
 }

@@ -26,11 +26,14 @@ mod lessons;
 mod notices;
 mod observations;
 mod outputs;
+mod people;
 mod pooler;
 mod project_aliases;
 mod project_choices;
 mod project_list;
 mod project_merges;
+mod project_names;
+mod project_sharing;
 mod projects;
 mod prompts;
 mod rebuild;
@@ -84,12 +87,14 @@ pub use observations::{
     ChangedObservation, NewObservation, SavedObservation, Source, save as save_observation,
     supersede as supersede_observation,
 };
+pub use people::{PersonOverview, people};
 pub use pooler::check_pooler;
 pub(crate) use pooler::reading;
 pub use project_choices::{SplitBy, SplitProject, alias_project, split_project};
 pub use project_list::{ProjectMerge, ProjectOverview, list_project_merges, list_projects};
 pub use project_merges::{MergedProject, UndoneMerge, merge_projects, undo_merge};
-pub use projects::find_by_name as find_project;
+pub use project_names::{find_by_name as find_project, visible as visible_projects};
+pub use project_sharing::{Sharing, share_project, unshare_project};
 pub(crate) use prompts::QUEUED;
 pub use rebuild::{Rebuilt, count_documents, rebuild, remove_orphans};
 pub use reembed::{Walk, count_without_vector, enqueue_of_other_models, enqueue_without_vector};
@@ -139,6 +144,14 @@ pub enum ProjectError {
     OwnKey { key: String, project: String },
     #[error("`{key}` belongs to the project `{project}`")]
     AliasTaken { key: String, project: String },
+    #[error("`{from}` and `{into}` are not the same one's, and `{into}` is not shared")]
+    OthersProject { from: String, into: String },
+    #[error("`{own}` cannot be shared: `{taken}` is another project already")]
+    SharedKeyTaken { own: String, taken: String },
+    #[error("others' projects were merged into `{project}`: {merges}")]
+    HoldsOthers { project: String, merges: String },
+    #[error("`{0}` holds what was done nowhere in particular, and is not shared")]
+    Unfiled(String),
 }
 
 impl From<sqlx::Error> for ProjectError {

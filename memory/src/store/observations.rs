@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
-use super::{Db, StoreError, documents, projects};
+use super::{Db, StoreError, documents, project_names, projects};
+use crate::access::Who;
 use crate::event::{Capped, MAX_PROMPT_BYTES};
-use crate::ids::{DocumentId, DocumentKind, ProjectId, SessionId};
+use crate::ids::{DocumentId, DocumentKind, PersonId, ProjectId, SessionId};
+use crate::project::unfiled;
 use crate::redact;
 
 /// Who wrote a note.
@@ -25,7 +27,8 @@ impl Source {
     }
 }
 
-/// A note to be kept. Without a title it gets its first line; without a project it belongs to none and is found in all.
+/// A note to be kept. Without a title it gets its first line; without a project it belongs to none and is found in all: a person's then
+/// stands among what they did nowhere in particular, and so is theirs alone.
 #[derive(Debug, Clone)]
 pub struct NewObservation {
     pub text: String,
@@ -54,33 +57,42 @@ pub struct ChangedObservation {
 }
 
 /// Saves a note and has it embedded, in one transaction.
-pub async fn save(db: &Db, new: NewObservation) -> Result<SavedObservation, StoreError> {
+pub async fn save(db: &Db, who: Who, new: NewObservation) -> Result<SavedObservation, StoreError> {
     let said = Said::of(&new.text, new.title.as_deref())?;
     let mut tx = db.begin().await?;
     // A note may be the first thing that is known of a project: then the name makes it.
     let named = new.project.as_deref().map(|name| redact::clean(name.trim())).filter(|name| !name.is_empty());
     let project: Option<ProjectId> = match named.as_deref() {
-        None => None,
-        Some(name) => Some(match projects::find_one(&mut tx, name).await {
+        None if who == Who::Operator => None,
+        None => Some(projects::resolve(&mut tx, &unfiled().of(who)).await?),
+        Some(name) => Some(match project_names::find_own(&mut tx, who, name).await {
             Ok(found) => found,
-            Err(StoreError::UnknownProject { .. }) => projects::resolve(&mut tx, &projects::named(name)).await?,
+            Err(StoreError::UnknownProject { .. }) => {
+                projects::resolve(&mut tx, &projects::named(name).of(who)).await?
+            }
             Err(error) => return Err(error),
         }),
     };
-    let place = Place { project, session: None, kind: "note" };
+    let place = Place { who, project, session: None, kind: "note" };
     let saved = insert(&mut tx, said, place, new.source).await?;
     tx.commit().await?;
     Ok(saved)
 }
 
-/// Saves a note in place of another, which is found no more but can still be read.
-pub async fn supersede(db: &Db, change: ChangedObservation) -> Result<SavedObservation, StoreError> {
+/// Saves a note in place of another, which is found no more but can still be read. One that somebody may not see is not there.
+pub async fn supersede(db: &Db, who: Who, change: ChangedObservation) -> Result<SavedObservation, StoreError> {
     let id = note(change.row);
     let mut tx = db.begin().await?;
     let old = sqlx::query!(
         r#"select project_id as "project_id: ProjectId", session_id as "session_id: SessionId", kind, title, body, superseded_by
-           from mem_observations where id = $1 for update"#,
+           from mem_observations note
+           where id = $1
+             and ($2::bigint is null
+                  or exists (select from mem_projects project
+                             where project.id = note.project_id and (is_shared or project.person_id = $2)))
+           for update"#,
         change.row,
+        who.person() as Option<PersonId>,
     )
     .fetch_optional(&mut *tx)
     .await?
@@ -95,7 +107,7 @@ pub async fn supersede(db: &Db, change: ChangedObservation) -> Result<SavedObser
     let kept = (change.text.is_none() || old.title != first_line(&old.body)).then_some(old.title);
     let title = change.title.filter(|title| !title.trim().is_empty()).or(kept);
     let said = Said::of(change.text.as_deref().unwrap_or(&old.body), title.as_deref())?;
-    let place = Place { project: old.project_id, session: old.session_id, kind: &old.kind };
+    let place = Place { who, project: old.project_id, session: old.session_id, kind: &old.kind };
     let saved = insert(&mut tx, said, place, change.source).await?;
     sqlx::query!("update mem_observations set superseded_by = $2 where id = $1", change.row, saved.id.row)
         .execute(&mut *tx)
@@ -125,6 +137,8 @@ impl Said {
 
 /// Where a note belongs.
 struct Place<'a> {
+    /// Who wrote it.
+    who: Who,
     project: Option<ProjectId>,
     session: Option<SessionId>,
     kind: &'a str,
@@ -138,7 +152,8 @@ async fn insert(
 ) -> Result<SavedObservation, StoreError> {
     let Said { text, title } = said;
     let row = sqlx::query!(
-        r#"insert into mem_observations (project_id, session_id, kind, title, body, source) values ($1, $2, $3, $4, $5, $6)
+        r#"insert into mem_observations (project_id, session_id, kind, title, body, source, person_id)
+           values ($1, $2, $3, $4, $5, $6, $7)
            returning id, occurred_at"#,
         place.project as Option<ProjectId>,
         place.session as Option<SessionId>,
@@ -146,6 +161,7 @@ async fn insert(
         title,
         text,
         source.as_str(),
+        place.who.person() as Option<PersonId>,
     )
     .fetch_one(&mut *connection)
     .await?;

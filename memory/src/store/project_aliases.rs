@@ -3,7 +3,8 @@
 use sqlx::PgConnection;
 
 use super::StoreError;
-use crate::ids::ProjectId;
+use crate::access::Who;
+use crate::ids::{PersonId, ProjectId};
 use crate::project::RepositoryPlace;
 
 /// What is known of a key.
@@ -16,13 +17,15 @@ pub(super) struct Known {
     pub(super) is_alias: bool,
     /// Whether a person said so.
     pub(super) is_chosen: bool,
+    /// Whether everybody may see that project.
+    pub(super) is_shared: bool,
     /// When the repository at that place was made.
     pub(super) created_at_us: Option<i64>,
     pub(super) inode: Option<i64>,
 }
 
-/// What is known of those keys, in no order.
-pub(super) async fn known(connection: &mut PgConnection, keys: &[String]) -> Result<Vec<Known>, StoreError> {
+/// What is known of those keys, in no order. A key that leads a person to what they may not see leads nowhere.
+pub(super) async fn known(connection: &mut PgConnection, who: Who, keys: &[String]) -> Result<Vec<Known>, StoreError> {
     let known = sqlx::query_as!(
         Known,
         r#"with found as (
@@ -34,19 +37,25 @@ pub(super) async fn known(connection: &mut PgConnection, keys: &[String]) -> Res
                  and not exists (select from mem_project_aliases alias where alias.identity_key = own.identity_key)
            )
            select found.identity_key as "key!", coalesce(project.merged_into, project.id) as "project!: ProjectId",
-                  is_alias as "is_alias!", is_chosen as "is_chosen!", repository_created_at_us as created_at_us,
-                  repository_inode as inode
-           from found join mem_projects project on project.id = found.project_id"#,
+                  is_alias as "is_alias!", is_chosen as "is_chosen!", coalesce(target.is_shared, project.is_shared) as "is_shared!",
+                  repository_created_at_us as created_at_us, repository_inode as inode
+           from found join mem_projects project on project.id = found.project_id
+                left join mem_projects target on target.id = project.merged_into
+           where $2::bigint is null or coalesce(target.is_shared, project.is_shared)
+                 or case when target.id is null then project.person_id else target.person_id end = $2"#,
         keys,
+        who.person() as Option<PersonId>,
     )
     .fetch_all(connection)
     .await?;
     Ok(known)
 }
 
-/// The project of a repository that was made then and has that number on the disk, wherever it was seen last.
+/// The project of a repository that was made then and has that number on the disk, wherever it was seen last. On another person's
+/// machine the same numbers are another repository.
 pub(super) async fn find_moved(
     connection: &mut PgConnection,
+    who: Who,
     created_at_us: i64,
     inode: i64,
 ) -> Result<Option<ProjectId>, StoreError> {
@@ -54,9 +63,13 @@ pub(super) async fn find_moved(
         r#"select coalesce(project.merged_into, project.id) as "id!: ProjectId"
            from mem_project_aliases alias join mem_projects project on project.id = alias.project_id
            where repository_created_at_us = $1 and repository_inode = $2
+             and ($4::bigint is null or project.merged_into is null and (project.is_shared or project.person_id = $4))
+             and case when $3 = '' then not starts_with(alias.identity_key, 'person:') else starts_with(alias.identity_key, $3) end
            order by alias.created_at desc limit 1"#,
         created_at_us,
         inode,
+        who.own(""),
+        who.person() as Option<PersonId>,
     )
     .fetch_optional(connection)
     .await?;
@@ -113,7 +126,8 @@ pub(super) async fn remember_root(
 ) -> Result<(), StoreError> {
     sqlx::query!(
         "with left_behind as (
-             update mem_projects set root = null where 'folder:' || root = $1 and id <> $2 and merged_into is null
+             update mem_projects set root = null
+             where coalesce('person:' || person_id || '/', '') || 'folder:' || root = $1 and id <> $2 and merged_into is null
          )
          insert into mem_project_aliases as alias (identity_key, project_id) values ($1, $2)
          on conflict on constraint mem_project_aliases_pkey do update set

@@ -7,7 +7,8 @@ use serde_json::json;
 use sqlx::PgConnection;
 
 use super::project_merges::{audit, move_documents, wait_for_long_statements};
-use super::{Db, ProjectError, StoreError, project_aliases, projects};
+use super::{Db, ProjectError, StoreError, project_aliases, project_names};
+use crate::access::Who;
 use crate::ids::ProjectId;
 use crate::project::{common_key, folder_key, name_of, normalise_remote};
 
@@ -33,7 +34,7 @@ pub struct SplitProject {
 pub async fn split_project(db: &Db, project: &str, by: SplitBy<'_>) -> Result<SplitProject, ProjectError> {
     let mut tx = db.begin().await?;
     wait_for_long_statements(&mut tx).await?;
-    let source = projects::find_one(&mut tx, project).await?;
+    let source = project_names::find_one(&mut tx, Who::Operator, project).await?;
     let row = sqlx::query!("select name, identity_key from mem_projects where id = $1 for update", source as ProjectId)
         .fetch_one(&mut *tx)
         .await?;
@@ -49,7 +50,8 @@ pub async fn split_project(db: &Db, project: &str, by: SplitBy<'_>) -> Result<Sp
     let Part { folder, remote, what } = &part;
     // One that was split off and merged back has a row already.
     let own = sqlx::query_scalar!(
-        r#"insert into mem_projects (identity_key, name, root, remote_url) values ($1, $2, $3, $4)
+        r#"insert into mem_projects (identity_key, name, root, remote_url, person_id, is_shared)
+           select $1, $2, $3, $4, person_id, is_shared from mem_projects where id = $5
            on conflict on constraint mem_projects_identity_key_unique do update set merged_into = null
                where mem_projects.merged_into = $5
            returning id as "id: ProjectId""#,
@@ -106,9 +108,9 @@ pub async fn split_project(db: &Db, project: &str, by: SplitBy<'_>) -> Result<Sp
 /// From now on what comes from that folder, remote or key belongs to the project. Returns the keys that were added.
 pub async fn alias_project(db: &Db, project: &str, key_or_place: &str) -> Result<Vec<String>, ProjectError> {
     let mut tx = db.begin().await?;
-    let target = projects::find_one(&mut tx, project).await?;
+    let target = project_names::find_one(&mut tx, Who::Operator, project).await?;
     let keys = keys_of(key_or_place.trim());
-    for known in project_aliases::known(&mut tx, &keys).await? {
+    for known in project_aliases::known(&mut tx, Who::Operator, &keys).await? {
         if known.project != target {
             let owner = sqlx::query_scalar!("select name from mem_projects where id = $1", known.project as ProjectId)
                 .fetch_one(&mut *tx)
@@ -164,8 +166,10 @@ async fn aliases_of(connection: &mut PgConnection, project: ProjectId, part: &Pa
     let keys = part.keys();
     let found = sqlx::query_scalar!(
         "select identity_key from mem_project_aliases
-         where project_id = $1 and (identity_key = any($2) or split_part(identity_key, '#', 1) = any($2))
-         order by starts_with(identity_key, 'git:'), identity_key",
+         where project_id = $1
+           and (identity_key = any($2)
+                or split_part(regexp_replace(identity_key, '^person:\\d+/', ''), '#', 1) = any($2))
+         order by identity_key ~ '^(person:\\d+/)?git:', identity_key",
         project as ProjectId,
         &keys,
     )
@@ -177,7 +181,7 @@ async fn aliases_of(connection: &mut PgConnection, project: ProjectId, part: &Pa
 async fn known_aliases(connection: &mut PgConnection, project: ProjectId) -> Result<String, StoreError> {
     let known = sqlx::query_scalar!(
         "select identity_key from mem_project_aliases
-         where project_id = $1 and not starts_with(identity_key, 'git:') order by identity_key",
+         where project_id = $1 and identity_key !~ '^(person:\\d+/)?git:' order by identity_key",
         project as ProjectId,
     )
     .fetch_all(connection)
@@ -187,7 +191,7 @@ async fn known_aliases(connection: &mut PgConnection, project: ProjectId) -> Res
 
 /// A key as it is, a remote in any spelling, or a folder.
 fn keys_of(text: &str) -> Vec<String> {
-    if ["remote:", "git:", "folder:", "name:", "worktree:"].iter().any(|kind| text.starts_with(kind)) {
+    if ["remote:", "git:", "folder:", "name:", "worktree:", "person:"].iter().any(|kind| text.starts_with(kind)) {
         return vec![text.to_owned()];
     }
     match normalise_remote(text) {

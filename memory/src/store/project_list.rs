@@ -14,6 +14,10 @@ pub struct ProjectOverview {
     pub key: String,
     pub root: Option<String>,
     pub remote_url: Option<String>,
+    /// Whose it is; `None`: the operator's.
+    pub person: Option<String>,
+    /// Whether everybody sees it.
+    pub is_shared: bool,
     pub sessions: i64,
     pub notes: i64,
     pub last_event_at: Option<DateTime<Utc>>,
@@ -43,7 +47,8 @@ pub async fn list_projects(db: &Db) -> Result<Vec<ProjectOverview>, StoreError> 
                select project_id, array_agg(identity_key order by identity_key) as aliases
                from mem_project_aliases group by project_id
            )
-           select project.id as "id: ProjectId", name, identity_key as key, root, remote_url,
+           select project.id as "id: ProjectId", project.name, identity_key as key, root, remote_url, is_shared,
+                  (select person.name from mem_people person where person.id = project.person_id) as person,
                   coalesce(work.sessions, 0) as "sessions!", coalesce(kept.notes, 0) as "notes!",
                   work.last_event_at, coalesce(other.aliases, '{}') as "aliases!"
            from mem_projects project

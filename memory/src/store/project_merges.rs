@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde_json::json;
 use sqlx::PgConnection;
 
-use super::{Db, ProjectError, StoreError, projects};
+use super::{Db, ProjectError, StoreError, project_names};
+use crate::access::Who;
 use crate::ids::ProjectId;
 
 /// What a merge moved.
@@ -61,13 +62,14 @@ pub async fn undo_merge(db: &Db, merge: i64) -> Result<UndoneMerge, ProjectError
 async fn try_merge(db: &Db, from: &str, into: &str) -> Result<MergedProject, ProjectError> {
     let mut tx = db.begin().await?;
     wait_for_long_statements(&mut tx).await?;
-    let source = projects::find_one(&mut tx, from).await?;
-    let target = projects::find_one(&mut tx, into).await?;
+    let source = project_names::find_one(&mut tx, Who::Operator, from).await?;
+    let target = project_names::find_one(&mut tx, Who::Operator, into).await?;
     if source == target {
         return Err(ProjectError::SameProject(from.to_owned()));
     }
     // From here on a session that is new waits, and is then led to the target.
     let names = lock(&mut tx, source, target).await?;
+    check_owners(&mut tx, source, target).await?;
     let moved = sqlx::query!(
         r#"with followers as (
                update mem_projects set merged_into = $2 where merged_into = $1 returning id
@@ -117,6 +119,24 @@ async fn try_merge(db: &Db, from: &str, into: &str) -> Result<MergedProject, Pro
     audit(&mut tx, "merge_projects", &merged.from, &json!(merged)).await?;
     tx.commit().await?;
     Ok(merged)
+}
+
+/// What is one's own must not become another's by a merge: what two people record together is shared.
+async fn check_owners(connection: &mut PgConnection, source: ProjectId, target: ProjectId) -> Result<(), ProjectError> {
+    let apart = sqlx::query!(
+        r#"select source.identity_key as source, target.identity_key as target
+           from mem_projects source, mem_projects target
+           where source.id = $1 and target.id = $2
+             and source.person_id is distinct from target.person_id and not target.is_shared"#,
+        source as ProjectId,
+        target as ProjectId,
+    )
+    .fetch_optional(connection)
+    .await?;
+    match apart {
+        None => Ok(()),
+        Some(apart) => Err(ProjectError::OthersProject { from: apart.source, into: apart.target }),
+    }
 }
 
 async fn try_undo(db: &Db, merge: i64) -> Result<UndoneMerge, ProjectError> {

@@ -7,9 +7,10 @@ use sqlx::PgConnection;
 
 use super::StoreError;
 use super::project_aliases::{self, Known};
+use crate::access::Who;
 use crate::event::bounded_id;
-use crate::ids::ProjectId;
-use crate::project::{Place, ProjectIdentity, RepositoryPlace, normalise_remote};
+use crate::ids::{PersonId, ProjectId};
+use crate::project::{Place, ProjectIdentity, RepositoryPlace};
 
 /// A project's row, and the key under which it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub(super) async fn resolve(
 ) -> Result<ProjectId, StoreError> {
     match &identity.place {
         Place::None => {
-            let known = project_aliases::known(connection, std::slice::from_ref(&identity.key)).await?;
+            let known = project_aliases::known(connection, identity.who, std::slice::from_ref(&identity.key)).await?;
             match known.first() {
                 Some(known) => Ok(known.project),
                 None => create(connection, identity).await,
@@ -46,7 +47,7 @@ async fn resolve_folder(
 ) -> Result<ProjectId, StoreError> {
     let mut keys = above.to_vec();
     keys.push(identity.key.clone());
-    let known = project_aliases::known(connection, &keys).await?;
+    let known = project_aliases::known(connection, identity.who, &keys).await?;
     let nearest = above.iter().find_map(|key| known.iter().find(|known| known.is_alias && known.key == *key));
     let own = || known.iter().find(|known| known.key == identity.key);
     match nearest.or_else(own) {
@@ -60,7 +61,7 @@ async fn resolve_worktree(
     identity: &ProjectIdentity,
     root_key: &String,
 ) -> Result<ProjectId, StoreError> {
-    let known = project_aliases::known(connection, &[identity.key.clone(), root_key.clone()]).await?;
+    let known = project_aliases::known(connection, identity.who, &[identity.key.clone(), root_key.clone()]).await?;
     let find = |key: &String| known.iter().find(|known| known.key == *key);
     if let Some(chosen) = find(root_key).filter(|known| known.is_chosen) {
         return Ok(chosen.project);
@@ -82,7 +83,10 @@ async fn resolve_repository(
 ) -> Result<ProjectId, StoreError> {
     let mut keys = vec![identity.key.clone(), place.common_key.clone(), place.root_key.clone()];
     keys.extend(place.instance_key.clone());
-    let known = project_aliases::known(connection, &keys).await?;
+    // What is a person's own carries their name; what everyone shares does not.
+    let shared_key = identity.shared_key().filter(|_| identity.who != Who::Operator);
+    keys.extend(shared_key.clone());
+    let known = project_aliases::known(connection, identity.who, &keys).await?;
     let find = |key: &String| known.iter().find(|known| known.key == *key);
     let instance = place.instance_key.as_ref().and_then(find);
     // Another repository may have been here: then what is known of the place is not about this one.
@@ -96,11 +100,12 @@ async fn resolve_repository(
         return Ok(chosen.project);
     }
     let chosen = instance.into_iter().chain(here).find(|known| known.is_chosen);
-    let remote = identity.remote_url.as_ref().and_then(|_| find(&identity.key));
+    let own = identity.remote_url.as_ref().and_then(|_| find(&identity.key));
+    let remote = shared_key.as_ref().and_then(find).filter(|known| known.is_shared).or(own);
     let project = if let Some(known) = chosen.or(remote) {
         known.project
     } else {
-        let kept = match former(connection, place, instance, here, root).await? {
+        let kept = match former(connection, (identity.who, place), instance, here, root).await? {
             Some(former) => keep(connection, identity, &former).await?,
             None => None,
         };
@@ -134,7 +139,7 @@ enum Trace {
 
 async fn former(
     connection: &mut PgConnection,
-    place: &RepositoryPlace,
+    (who, place): (Who, &RepositoryPlace),
     instance: Option<&Known>,
     here: Option<&Known>,
     root: Option<&Known>,
@@ -148,7 +153,7 @@ async fn former(
         return Ok(Some(Former { project: known.project, how }));
     }
     if let (Some(created_at_us), Some(inode)) = (place.instance.created_at_us, place.instance.inode)
-        && let Some(project) = project_aliases::find_moved(connection, created_at_us, inode).await?
+        && let Some(project) = project_aliases::find_moved(connection, who, created_at_us, inode).await?
     {
         return Ok(Some(Former { project, how: Trace::Moved }));
     }
@@ -163,6 +168,10 @@ async fn keep(
     former: &Former,
 ) -> Result<Option<ProjectId>, StoreError> {
     let is_proven = matches!(former.how, Trace::Proven | Trace::Moved);
+    if identity.who != Who::Operator && is_shared(connection, former.project).await? {
+        // By what a shared one is found is not one person's to change: under a remote of their choice it would take in what others do.
+        return Ok(is_proven.then_some(former.project));
+    }
     if identity.remote_url.is_none() && former.how != Trace::Folder {
         if former.how == Trace::Moved {
             let root = identity.root.as_deref();
@@ -200,86 +209,32 @@ async fn keep(
 /// Another server may have made it since: then the no-op update returns that row.
 async fn create(connection: &mut PgConnection, identity: &ProjectIdentity) -> Result<ProjectId, StoreError> {
     let id = sqlx::query_scalar!(
-        r#"insert into mem_projects (identity_key, name, root, remote_url)
-           values ($1, $2, $3, $4)
+        r#"insert into mem_projects (identity_key, name, root, remote_url, person_id)
+           values ($1, $2, $3, $4, $5)
            on conflict on constraint mem_projects_identity_key_unique do update set name = mem_projects.name
            returning coalesce(merged_into, id) as "id!: ProjectId""#,
         identity.key,
         identity.name,
         identity.root,
         identity.remote_url,
+        identity.who.person() as Option<PersonId>,
     )
     .fetch_one(connection)
     .await?;
     Ok(id)
 }
 
-/// Finds projects by what a person would call one: its name, its remote in any spelling, its key, its folder or one of its
-/// worktrees, or a folder inside these. All that are called so, or the one whose folder is nearest above.
-pub async fn find_by_name(connection: &mut PgConnection, name: &str) -> Result<Vec<ProjectId>, StoreError> {
-    let name = name.trim().trim_end_matches('/');
-    let remote = normalise_remote(name).unwrap_or_else(|| name.to_owned());
-    let found = sqlx::query_scalar!(
-        r#"with called as (
-               select coalesce(merged_into, id) as id from mem_projects
-               where lower(name) = lower($1) or lower(remote_url) = lower($2) or identity_key = $1 or root = $1
-               union
-               select coalesce(project.merged_into, project.id)
-               from mem_project_aliases alias join mem_projects project on project.id = alias.project_id
-               where alias.identity_key in ($1, 'folder:' || $1, 'git:' || $1, 'remote:' || $2)
-           ), place as (
-               select coalesce(merged_into, id) as id, root as folder from mem_projects
-               union all
-               select coalesce(project.merged_into, project.id), substr(alias.identity_key, length('folder:') + 1)
-               from mem_project_aliases alias join mem_projects project on project.id = alias.project_id
-               where starts_with(alias.identity_key, 'folder:')
-           ), around as (
-               select id from place where starts_with($1, folder || '/') order by length(folder) desc limit 1
-           )
-           select id as "id!: ProjectId" from called
-           union all
-           select id from around where not exists (select from called)
-           order by 1"#,
-        name,
-        remote,
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    if found.is_empty() {
-        return Err(StoreError::UnknownProject { name: name.to_owned(), known: known_names(connection).await? });
-    }
-    Ok(found)
-}
-
-/// The one project that is called so: for writing, where a guess would file something under the wrong one.
-pub(super) async fn find_one(connection: &mut PgConnection, name: &str) -> Result<ProjectId, StoreError> {
-    let found = find_by_name(connection, name).await?;
-    if let [id] = found[..] {
-        return Ok(id);
-    }
-    let ids: Vec<i64> = found.iter().map(|id| id.0).collect();
-    let known = sqlx::query_scalar!(
-        r#"select coalesce(remote_url, root, identity_key) as "known!" from mem_projects where id = any($1) order by id"#,
-        &ids,
-    )
-    .fetch_all(connection)
-    .await?;
-    Err(StoreError::AmbiguousProject { name: name.to_owned(), known: known.join(", ") })
-}
-
-/// The names of the newest projects, for whoever asked for one that is not there.
-async fn known_names(connection: &mut PgConnection) -> Result<String, StoreError> {
-    const MOST: i64 = 12;
-    let names =
-        sqlx::query_scalar!("select name from mem_projects where merged_into is null order by id desc limit $1", MOST)
-            .fetch_all(connection)
-            .await?;
-    Ok(if names.is_empty() { "none yet".to_owned() } else { names.join(", ") })
+async fn is_shared(connection: &mut PgConnection, project: ProjectId) -> Result<bool, StoreError> {
+    let is_shared = sqlx::query_scalar!("select is_shared from mem_projects where id = $1", project as ProjectId)
+        .fetch_one(connection)
+        .await?;
+    Ok(is_shared)
 }
 
 /// A project that is known by nothing but the name somebody gave it.
 pub(super) fn named(name: &str) -> ProjectIdentity {
     ProjectIdentity {
+        who: Who::Operator,
         key: bounded_id(format!("name:{name}")),
         name: name.to_owned(),
         root: None,

@@ -87,13 +87,14 @@ pub(super) async fn touch(connection: &mut PgConnection, touches: Vec<&Touch<'_>
                for no key update of session
            )
            insert into mem_sessions (agent, external_id, project_id, branch, worktree, working_folder, commit_sha,
-                                     transcript_path, started_at, last_event_at, model, backfill_run_id, project_key)
+                                     transcript_path, started_at, last_event_at, model, backfill_run_id, project_key, person_id)
            select agent, external_id, (select coalesce(merged_into, id) from mem_projects where id = new.project_id for key share),
-                  branch, worktree, working_folder, commit_sha, transcript_path, first_at, last_at, model, run, project_key
+                  branch, worktree, working_folder, commit_sha, transcript_path, first_at, last_at, model, run, project_key,
+                  person_id
            from unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
-                       $9::timestamptz[], $10::timestamptz[], $11::text[], $12::bigint[], $13::text[]) with ordinality
+                       $9::timestamptz[], $10::timestamptz[], $11::text[], $12::bigint[], $13::text[], $14::bigint[]) with ordinality
                 as new (agent, external_id, project_id, branch, worktree, working_folder, commit_sha, transcript_path,
-                        first_at, last_at, model, run, project_key, position)
+                        first_at, last_at, model, run, project_key, person_id, position)
            -- Their rows are locked before any is written.
            where (select count(*) from known) >= 0
            order by position
@@ -123,6 +124,7 @@ pub(super) async fn touch(connection: &mut PgConnection, touches: Vec<&Touch<'_>
         &column(&touches, |touch| touch.model.map(str::to_owned)) as &[Option<String>],
         &column(&touches, |touch| touch.run.map(|run| run.0)) as &[Option<i64>],
         &column(&touches, |touch| touch.project.key.clone()),
+        &column(&touches, |touch| touch.event.who.person().map(|person| person.0)) as &[Option<i64>],
     )
     .fetch_all(connection)
     .await?;

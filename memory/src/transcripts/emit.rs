@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::places::{Noted, Places};
 use super::report::Report;
+use crate::access::Who;
 use crate::event::{
     Agent, Capped, Event, EventKind, Happening, Key, MAX_PROMPT_BYTES, Origin, Outcome, ToolCall, bounded_id,
     without_nul,
@@ -206,6 +207,7 @@ impl Emitter<'_, '_> {
         let event = Event {
             id: Uuid::new_v5(&EVENT_NAMESPACE, name.as_bytes()),
             agent: context.agent,
+            who: Who::Operator,
             session: bounded_id(without_nul(&moment.session)),
             occurred_at: moment.at,
             checkout,

@@ -42,7 +42,7 @@ impl Held {
 
     /// Reads them now.
     async fn read(&self, db: &Db, embedder: &Embedder) -> Result<(), LessonError> {
-        let filter = LessonFilter { status: Some(Status::Active), project: None };
+        let filter = LessonFilter { status: Some(Status::Active), ..LessonFilter::default() };
         let lessons = store::lessons(db, &filter).await?;
         let mut ready = Vec::with_capacity(lessons.len());
         for lesson in lessons {

@@ -78,7 +78,7 @@ impl Gate {
             return Ok(None);
         }
         let at = store::whereabouts(&self.db, upcoming, &self.projects).await?;
-        let holds_here = |lesson: &Lesson| lesson.project.is_none() || lesson.project == at.project;
+        let holds_here = |lesson: &Lesson| lesson.holds_for(upcoming.who, at.project);
         lessons.retain(holds_here);
         if lessons.is_empty()
             && set.has_meanings()

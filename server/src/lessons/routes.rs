@@ -1,13 +1,14 @@
 //! Lessons over plain HTTP: the MCP tools' arguments as a JSON body, their replies as the answer, and which lesson a call would fire.
 
-use axum::Json;
 use axum::extract::State;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::http::{Method, StatusCode};
 use axum::routing::{MethodRouter, get, post};
+use axum::{Extension, Json};
 use mcp::{Question, Tools};
-use memory::access::Scope;
-use memory::lessons::{Action, Found};
+use memory::access::{Projects, Scope, Who};
+use memory::lessons::{Action, Found, Lesson};
+use memory::store::{self, Db, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -38,30 +39,34 @@ pub(crate) fn routes(tools: &Tools) -> Vec<Route> {
 /// What a search of lessons takes, behind the question mark; without a `query`, the newest.
 async fn list(
     State(tools): State<Tools>,
+    who: Extension<Who>,
     arguments: Result<axum::extract::Query<Map<String, Value>>, QueryRejection>,
 ) -> Result<Json<Value>, ApiError> {
-    ask(&tools, Question::SearchLessons, query(arguments)?).await
+    ask(&tools.of(*who), Question::SearchLessons, query(arguments)?).await
 }
 
 async fn create(
     State(tools): State<Tools>,
+    who: Extension<Who>,
     arguments: Result<Json<Map<String, Value>>, JsonRejection>,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
-    Ok((StatusCode::CREATED, ask(&tools, Question::CreateLesson, whole(arguments)?).await?))
+    Ok((StatusCode::CREATED, ask(&tools.of(*who), Question::CreateLesson, whole(arguments)?).await?))
 }
 
 async fn search(
     State(tools): State<Tools>,
+    who: Extension<Who>,
     arguments: Result<Json<Map<String, Value>>, JsonRejection>,
 ) -> Result<Json<Value>, ApiError> {
-    ask(&tools, Question::SearchLessons, whole(arguments)?).await
+    ask(&tools.of(*who), Question::SearchLessons, whole(arguments)?).await
 }
 
 async fn propose(
     State(tools): State<Tools>,
+    who: Extension<Who>,
     arguments: Result<Json<Map<String, Value>>, JsonRejection>,
 ) -> Result<Json<Value>, ApiError> {
-    ask(&tools, Question::ProposeLessons, whole(arguments)?).await
+    ask(&tools.of(*who), Question::ProposeLessons, whole(arguments)?).await
 }
 
 /// A call as its agent would name it.
@@ -77,7 +82,7 @@ struct Matching {
     /// The call as patterns see it.
     commands: Vec<String>,
     paths: Vec<String>,
-    /// The lessons that it fires, the one that would be said first; those of other projects too.
+    /// The lessons that it fires, the one that would be said first; those of other projects too, as far as whoever asks may see them.
     lessons: Vec<MatchedLesson>,
 }
 
@@ -93,11 +98,32 @@ struct MatchedLesson {
     text: Option<String>,
 }
 
-async fn matching(State(app): State<App>, call: Result<Json<Call>, JsonRejection>) -> Result<Json<Matching>, ApiError> {
+/// What somebody may see.
+async fn visible_projects(db: &Db, who: Who) -> Result<Projects, ApiError> {
+    if who == Who::Operator {
+        return Ok(Projects::All);
+    }
+    let seen = async { store::visible_projects(&mut *db.acquire().await?, who).await };
+    seen.await.map_err(|error: StoreError| {
+        tracing::warn!(error = &error as &dyn std::error::Error, "the projects could not be read");
+        ApiError::DatabaseAway
+    })
+}
+
+async fn matching(
+    State(app): State<App>,
+    Extension(who): Extension<Who>,
+    call: Result<Json<Call>, JsonRejection>,
+) -> Result<Json<Matching>, ApiError> {
     let Json(call) = call.map_err(|rejection| ApiError::BadRequest(rejection.body_text()))?;
     let action = Action::of(&call.tool_name, &call.tool_input, None);
     let set = app.gate.held().current();
-    let lessons = set.matching(&action).into_iter().map(|found| {
+    let projects = visible_projects(&app.db, who).await?;
+    let is_seen = |lesson: &Lesson| match lesson.project {
+        None => who == Who::Operator || lesson.holds_for(who, None),
+        project => projects.holds(project),
+    };
+    let lessons = set.matching(&action).into_iter().filter(|found| is_seen(found.lesson)).map(|found| {
         let (field, text) = match found.found {
             Found::Pattern { field, text } => (Some(field.as_str()), Some(text.to_owned())),
             Found::Meaning { .. } => (None, None),

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use memory::event::{Envelope, EnvelopeError, Reading};
 use tokio_util::sync::CancellationToken;
 
-use super::{Spool, envelopes};
+use super::{Spool, envelopes, whose};
 use crate::counters::Counters;
 use crate::exclusion::Exclusion;
 use crate::writer::{Enqueued, WriteError, Writer};
@@ -96,8 +96,11 @@ impl Spool {
         let exclusion = exclusion.clone();
         let body = tokio::fs::read(file).await?;
         let size = body.len();
+        let Some(who) = whose(file) else {
+            return Ok(Taken { fate: Fate::Unreadable("its name does not say whose it is".to_owned()), size });
+        };
         let parsed = tokio::task::spawn_blocking(move || {
-            Envelope::parse(&body, None, chrono::Utc::now()).map(|envelope| exclusion.read(envelope))
+            Envelope::parse(&body, None, chrono::Utc::now()).map(|envelope| exclusion.read(envelope).of(who))
         });
         let fate = match parsed.await.map_err(io::Error::other)? {
             // A newer hook or another agent: a later version of this program will know it.

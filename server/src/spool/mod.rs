@@ -1,5 +1,8 @@
 //! The spool: events that hooks could not hand over, and events that were answered before their commit. A file is deleted only
 //! after its event's commit; what cannot be read is set aside, never deleted. This file knows the folder, `drain` empties it.
+//!
+//! Hooks of this machine write here what is the operator's. What the server itself keeps of somebody else says whose it is in the
+//! file's name, which is the server's; the content is the sender's, and is not asked.
 
 mod drain;
 
@@ -9,6 +12,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
+
+use memory::access::Who;
+use memory::ids::PersonId;
 
 /// What starts so is being written; a hook that was killed in the middle of it leaves it so.
 const UNFINISHED: &str = ".tmp-";
@@ -77,11 +83,11 @@ impl Spool {
     }
 
     /// Keeps a body that is no event where a person can look at it.
-    pub(crate) fn set_aside(&self, body: &[u8], reason: &str) -> io::Result<()> {
+    pub(crate) fn set_aside(&self, who: Who, body: &[u8], reason: &str) -> io::Result<()> {
         let folder = self.rejected();
         std::fs::create_dir_all(&folder)?;
         let name = format!("{:020}-{}.json", chrono::Utc::now().timestamp_micros(), uuid::Uuid::new_v4());
-        let path = folder.join(name);
+        let path = folder.join(named(&name, who));
         create_private(&path).and_then(|mut file| io::Write::write_all(&mut file, body))?;
         note_reason(&path, reason);
         Ok(())
@@ -144,6 +150,26 @@ impl Drop for Held {
     }
 }
 
+/// What in a file's name says whose it is.
+const WHOSE: &str = "-person-";
+
+/// The name of a file that holds what is somebody's.
+pub(crate) fn named(name: &str, who: Who) -> String {
+    match (who, name.strip_suffix(".json")) {
+        (Who::Person(person), Some(name)) => format!("{name}{WHOSE}{}.json", person.0),
+        _ => name.to_owned(),
+    }
+}
+
+/// Whose a file is; `None`: its name is none that was given here.
+fn whose(file: &Path) -> Option<Who> {
+    let name = file.file_stem()?.to_str()?;
+    match name.split_once(WHOSE) {
+        None => Some(Who::Operator),
+        Some((_, person)) => person.parse().ok().map(|person| Who::Person(PersonId(person))),
+    }
+}
+
 /// Leaves beside a file that was set aside why it was, for `doctor`; the log says it too.
 fn note_reason(file: &Path, reason: &str) {
     let noted = create_private(&file.with_extension("reason"));
@@ -189,6 +215,16 @@ mod tests {
 
     fn names(folder: &Path) -> Vec<String> {
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn says_in_a_files_name_whose_it_is() {
+        let ada = Who::Person(PersonId(7));
+        for who in [Who::Operator, ada] {
+            assert_eq!(whose(Path::new(&named("00000000000000000012-ab-cd.json", who))), Some(who));
+        }
+        assert_eq!(named("1.json", ada), "1-person-7.json");
+        assert_eq!(whose(Path::new("1-person-ada.json")), None);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use chrono::Utc;
 use clap::ValueEnum;
+use memory::access::Who;
 use memory::embed::Embedder;
 use memory::event::{Agent, Event, EventKind};
 use memory::recall::RecallError;
@@ -59,6 +60,7 @@ pub(crate) struct Unasked {
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     agent: Agent,
+    who: Who,
     session: String,
     about: About,
 }
@@ -89,7 +91,7 @@ impl Asked {
             _ => return None,
         };
         let can_be_told = reply::event_name(event.agent, about.occasion()).is_some();
-        can_be_told.then(|| Self { agent: event.agent, session: event.session.clone(), about })
+        can_be_told.then(|| Self { agent: event.agent, who: event.who, session: event.session.clone(), about })
     }
 }
 
@@ -139,9 +141,10 @@ impl Unasked {
         printed(reply::with_notice(reply, notice))
     }
 
-    /// A line for the person at a session's start, where one is due and the agent shows it. What cannot be found out in time is not said.
+    /// A line for the operator at a session's start, where one is due and the agent shows it: backups are theirs. What cannot be found out
+    /// in time is not said.
     async fn notice(&self, asked: &Asked, deadline: tokio::time::Instant) -> Option<String> {
-        if !matches!(asked.about, About::Start(_)) || !reply::shows_notices(asked.agent) {
+        if asked.who != Who::Operator || !matches!(asked.about, About::Start(_)) || !reply::shows_notices(asked.agent) {
             return None;
         }
         let news = tokio::time::timeout_at(deadline, backup_news(&self.db)).await.ok()?.ok()?;
@@ -151,7 +154,8 @@ impl Unasked {
     async fn compose(&self, asked: &Asked) -> Result<Option<String>, RecallError> {
         // The semaphore is never closed; without a turn nothing is told.
         let Ok(_turn) = self.turns.acquire().await else { return Ok(None) };
-        let listener = Listener { agent: asked.agent.as_str().to_owned(), session: asked.session.clone() };
+        let listener =
+            Listener { agent: asked.agent.as_str().to_owned(), session: asked.session.clone(), who: asked.who };
         match &asked.about {
             About::Start(start) => {
                 let brief = brief(&self.db, &listener, *start).await?;

@@ -160,7 +160,7 @@ async fn note(stack: &Stack) -> Result<()> {
         project: None,
         source: memory::store::Source::Person,
     };
-    memory::store::save_observation(stack.database().pool(), new).await?;
+    memory::store::save_observation(stack.database().pool(), memory::access::Who::Operator, new).await?;
     Ok(())
 }
 

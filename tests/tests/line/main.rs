@@ -28,6 +28,7 @@ mod metrics;
 mod migrations;
 mod network;
 mod observations;
+mod people;
 mod project_choices;
 mod projects;
 mod recall_set;

@@ -30,7 +30,7 @@ async fn a_large_output_is_stored_once_and_given_back_whole() -> Result<()> {
         sqlx::query_scalar("select size_bytes from mem_outputs").fetch_all(stack.database().pool()).await?;
     assert_eq!(kept, [log.len() as i64], "the same output twice is one row");
     let id = DocumentId { kind: DocumentKind::Call, row: calls[0].id };
-    let details = recall::details(stack.database().pool(), &[id]).await?.remove(0);
+    let details = recall::details(stack.database().pool(), &[id], &memory::access::Projects::All).await?.remove(0);
     assert_eq!(details.text.as_deref(), Some(log.as_str()));
     assert_eq!(details.truncated_at_bytes, None, "nothing is missing");
     Ok(())

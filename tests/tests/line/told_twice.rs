@@ -3,6 +3,7 @@
 
 use anyhow::Result;
 use chrono::{DateTime, Duration, Utc};
+use memory::access::Who;
 use memory::event::{Agent, Capped, Event, EventKind, Key, MAX_PROMPT_BYTES, Origin, Outcome, ToolCall};
 use memory::project::Checkout;
 use memory::store::{ProjectCache, Recorded, record};
@@ -106,6 +107,7 @@ fn event(at_s: i64, kind: EventKind) -> Event {
     Event {
         id: Uuid::new_v4(),
         agent: Agent::GeminiCli,
+        who: Who::Operator,
         session: "s".into(),
         occurred_at: start() + Duration::seconds(at_s),
         checkout: Checkout { folder: Some("/home/dev/widgets".into()), git: None },

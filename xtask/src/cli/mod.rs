@@ -27,7 +27,7 @@ pub use lessons::{
     AcceptLessonArgs, AddLessonArgs, EditLessonArgs, LessonsCommand, ListLessonsArgs, MineArgs, RetireLessonArgs,
     ShowLessonArgs, StatsArgs, TestLessonArgs, TriggerArgs,
 };
-pub use projects::{AliasArgs, ExcludeArgs, MergeArgs, ProjectCommand, SplitArgs, UndoArgs};
+pub use projects::{AliasArgs, ExcludeArgs, MergeArgs, ProjectCommand, ShareArgs, SplitArgs, UndoArgs};
 pub use schedule::{InstallScheduleArgs, ScheduleCommand};
 pub use tokens::{CreateTokenArgs, RevokeTokenArgs, TokenCommand, TokenLogArgs};
 
@@ -107,6 +107,8 @@ pub enum Command {
     /// Which repository is which project, and what is not recorded
     #[command(subcommand)]
     Project(ProjectCommand),
+    /// Who records on this server beside its operator
+    People(JsonArgs),
     /// Who may do what, beside this machine's own programs
     #[command(subcommand)]
     Token(TokenCommand),

@@ -18,6 +18,10 @@ pub enum ProjectCommand {
     Split(SplitArgs),
     /// Let what comes from a folder or remote belong to a project
     Alias(AliasArgs),
+    /// Show a project to everybody who records on this server
+    Share(ShareArgs),
+    /// Show it to its owner alone again
+    Unshare(ShareArgs),
     /// Record nothing from a folder or `remote:host/path`
     Exclude(ExcludeArgs),
     /// Record again what `exclude` had excluded
@@ -66,6 +70,12 @@ pub struct AliasArgs {
 
     /// A folder, a remote, or a key as `project list` shows it
     pub key_or_path: String,
+}
+
+#[derive(Debug, Args)]
+pub struct ShareArgs {
+    /// The project's name, remote or folder, or its key as `project list` shows it
+    pub project: String,
 }
 
 #[derive(Debug, Args)]

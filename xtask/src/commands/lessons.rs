@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use anyhow::{Context, Result, anyhow};
+use memory::access::Who;
 use memory::home::Home;
 use memory::ids::{LessonId, ProjectId};
 use memory::lessons::{
@@ -39,7 +40,7 @@ pub(super) async fn run(command: LessonsCommand, home: &Home, printer: &Printer)
 
 async fn list(arguments: &ListLessonsArgs, db: &Db, printer: &Printer) -> Result<()> {
     let project = project(db, arguments.project.as_deref()).await?;
-    let filter = LessonFilter { project, status: arguments.status };
+    let filter = LessonFilter { project, status: arguments.status, ..LessonFilter::default() };
     let lessons = store::lessons(db, &filter).await.map_err(told)?;
     if arguments.json {
         return print_json(printer, &lessons);
@@ -112,7 +113,7 @@ async fn add(arguments: AddLessonArgs, db: &Db, printer: &Printer) -> Result<()>
         asks_person: arguments.ask,
     };
     let step = printer.step("Keeping the lesson");
-    let lesson = store::add_lesson(db, new).await.map_err(told)?;
+    let lesson = store::add_lesson(db, Who::Operator, new).await.map_err(told)?;
     step.done(format!("Kept lesson {}: {}", lesson.id.0, lesson.title));
     if lesson.trigger.is_none() {
         printer.warn("it has no trigger and fires on nothing: give one with --pattern or --meaning");
@@ -216,7 +217,7 @@ struct TriedLesson {
 }
 
 async fn test(arguments: &TestLessonArgs, db: &Db, printer: &Printer) -> Result<()> {
-    let filter = LessonFilter { project: None, status: Some(Status::Active) };
+    let filter = LessonFilter { status: Some(Status::Active), ..LessonFilter::default() };
     let lessons = store::lessons(db, &filter).await.map_err(told)?;
     let set = LessonSet::new(lessons.into_iter().map(|lesson| (lesson, None)));
     let action = Action::of(&arguments.tool, &input(arguments), None);
@@ -290,7 +291,7 @@ async fn mine(arguments: &MineArgs, db: &Db, printer: &Printer) -> Result<()> {
 async fn project(db: &Db, name: Option<&str>) -> Result<Option<ProjectId>> {
     let Some(name) = name else { return Ok(None) };
     let mut connection = db.acquire().await.context("cannot reach the database")?;
-    let found = store::find_project(&mut connection, &absolute_if_folder(name)).await;
+    let found = store::find_project(&mut connection, Who::Operator, &absolute_if_folder(name)).await;
     Ok(found.map_err(|error| told(LessonError::Store(error)))?.first().copied())
 }
 

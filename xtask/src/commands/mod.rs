@@ -14,6 +14,7 @@ mod import;
 mod lessons;
 mod logs;
 mod migrate;
+mod people;
 mod prepare;
 mod project;
 mod queue;
@@ -63,6 +64,7 @@ pub async fn run(command: Command, printer: &Printer) -> Result<()> {
         Command::Import(arguments) => import::run(&arguments, &home, printer).await,
         Command::Images => images::run(printer).await,
         Command::Project(command) => project::run(command, &home, printer).await,
+        Command::People(arguments) => people::run(&arguments, &home, printer).await,
         Command::Token(command) => token::run(command, &home, printer).await,
         Command::Lessons(command) => lessons::run(command, &home, printer).await,
         Command::Test(arguments) => test::run(&arguments, printer).await,

@@ -4,12 +4,13 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
+use memory::access::plain_name;
 use memory::home::{Home, Surroundings};
 use memory::project::{EXCLUDE_FILE, Exclusions};
 use memory::store::{self, Db, ProjectError, ProjectMerge, ProjectOverview, SplitBy, StoreError};
 use serde::Serialize;
 
-use crate::cli::{AliasArgs, ExcludeArgs, JsonArgs, MergeArgs, ProjectCommand, SplitArgs};
+use crate::cli::{AliasArgs, ExcludeArgs, JsonArgs, MergeArgs, ProjectCommand, ShareArgs, SplitArgs};
 use crate::output::{HintExt, Printer, hinted};
 use crate::{files, journal};
 
@@ -20,6 +21,8 @@ pub(super) async fn run(command: ProjectCommand, home: &Home, printer: &Printer)
         ProjectCommand::Unmerge(arguments) => undo(arguments.merge, home, printer).await,
         ProjectCommand::Split(arguments) => split(&arguments, home, printer).await,
         ProjectCommand::Alias(arguments) => alias(&arguments, home, printer).await,
+        ProjectCommand::Share(arguments) => share(&arguments, home, printer).await,
+        ProjectCommand::Unshare(arguments) => unshare(&arguments, home, printer).await,
         ProjectCommand::Exclude(arguments) => exclude(&arguments, home, printer),
         ProjectCommand::Include(arguments) => include(&arguments, home, printer),
     }
@@ -74,8 +77,15 @@ impl Listing {
             if project.notes > 0 {
                 let _ = write!(text, ", {}", counted(project.notes, "note"));
             }
+            if let Some(person) = &project.person {
+                // The key is what tells it from a project of the same name that is another's.
+                let _ = write!(text, ", {person}'s ({})", project.key);
+            }
+            if project.is_shared {
+                let _ = write!(text, ", shared");
+            }
             let _ = writeln!(text);
-            for alias in project.aliases.iter().filter(|alias| !alias.starts_with("git:")) {
+            for alias in project.aliases.iter().filter(|alias| !plain_name(alias).starts_with("git:")) {
                 let _ = writeln!(text, "{:<width$}  also {alias}", "");
             }
         }
@@ -157,6 +167,37 @@ async fn alias(arguments: &AliasArgs, home: &Home, printer: &Printer) -> Result<
     Ok(())
 }
 
+async fn share(arguments: &ShareArgs, home: &Home, printer: &Printer) -> Result<()> {
+    let project = absolute_if_folder(&arguments.project);
+    let db = journal::open(home).await?;
+    let step = printer.step(format!("Sharing {project}"));
+    let shared = told(store::share_project(&db, &project).await, &db).await?;
+    let verb = if shared.is_new { "Shared" } else { "Shared already:" };
+    step.done(format!("{verb} {}: everybody who records on this server sees all of it", shared.project));
+    if !shared.key.starts_with("remote:") {
+        printer.note(format_args!(
+            "It has no remote by which others' checkouts could be known for the same: what others record in theirs stays theirs"
+        ));
+    }
+    Ok(())
+}
+
+async fn unshare(arguments: &ShareArgs, home: &Home, printer: &Printer) -> Result<()> {
+    let project = absolute_if_folder(&arguments.project);
+    let db = journal::open(home).await?;
+    let step = printer.step(format!("Unsharing {project}"));
+    let unshared = told(store::unshare_project(&db, &project).await, &db).await?;
+    let owner = unshared.person.as_deref().unwrap_or("the operator");
+    step.done(format!("Unshared {}: {owner} alone sees it", unshared.project));
+    if unshared.sessions_of_others > 0 {
+        printer.note(format_args!(
+            "{} of others stay in it; what they do from now on in new sessions is their own",
+            counted(unshared.sessions_of_others, "session")
+        ));
+    }
+    Ok(())
+}
+
 /// Closes the database, and says to a failure what the operator can do.
 async fn told<T>(outcome: Result<T, ProjectError>, db: &Db) -> Result<T> {
     db.close().await;
@@ -166,7 +207,7 @@ async fn told<T>(outcome: Result<T, ProjectError>, db: &Db) -> Result<T> {
                 "run `cargo xtask project list`".to_owned()
             }
             ProjectError::Store(StoreError::AmbiguousProject { .. }) => {
-                "name it by its remote or its folder".to_owned()
+                "name it by its remote, its folder or its key".to_owned()
             }
             ProjectError::UnknownMerge(_) => {
                 "run `cargo xtask project list`; it shows the merges that can be".to_owned()
@@ -177,6 +218,16 @@ async fn told<T>(outcome: Result<T, ProjectError>, db: &Db) -> Result<T> {
             ProjectError::AliasTaken { project, .. } => {
                 format!("merge the two with `cargo xtask project merge`, or split it off `{project}` first")
             }
+            ProjectError::OthersProject { into, .. } => {
+                format!("share the one that takes it in first: `cargo xtask project share {into}`")
+            }
+            ProjectError::SharedKeyTaken { own, taken } => format!(
+                "share that one with `cargo xtask project share {taken}`, then make one of both: `cargo xtask project merge {own} {taken}`"
+            ),
+            ProjectError::HoldsOthers { .. } => {
+                "undo these merges first with `cargo xtask project unmerge`".to_owned()
+            }
+            ProjectError::Unfiled(_) => "share the projects that are meant".to_owned(),
             ProjectError::Store(_) => "run `cargo xtask doctor`".to_owned(),
         };
         hinted(error, hint)

@@ -96,9 +96,8 @@ fn id(kind: &str, row: i64) -> Option<DocumentId> {
     Some(DocumentId { kind: kind.parse::<DocumentKind>().ok()?, row })
 }
 
-/// An empty choice means no choice, which SQL sees as null.
+/// Every project, and an empty choice of kinds, are what SQL sees as null.
 fn parameters(filter: &Filter) -> (Option<Vec<i64>>, Option<Vec<String>>) {
-    let projects = filter.projects.iter().map(|id| id.0).collect::<Vec<_>>();
     let kinds = filter.kinds.iter().map(|kind| kind.as_str().to_owned()).collect::<Vec<_>>();
-    ((!projects.is_empty()).then_some(projects), (!kinds.is_empty()).then_some(kinds))
+    (filter.projects.ids(), (!kinds.is_empty()).then_some(kinds))
 }

@@ -6,6 +6,7 @@ use sqlx::PgConnection;
 
 use super::frame::{framed, quoted, source};
 use super::{Listener, Place};
+use crate::access::Projects;
 use crate::analyze::Query;
 use crate::embed::QueryVector;
 use crate::ids::{DocumentId, DocumentKind, SessionId};
@@ -56,7 +57,7 @@ pub async fn prompt_hits(
         return Ok(None);
     }
     let mut lines = Vec::new();
-    for document in details(db, &candidates).await? {
+    for document in details(db, &candidates, &Projects::These(vec![place.project])).await? {
         let Some((telling, line)) = told(&document) else { continue };
         let mut connection = db.acquire().await?;
         if claim_tellings(&mut connection, place.session, Occasion::PromptHits, &[telling]).await? == [true] {
@@ -82,7 +83,7 @@ async fn candidates(
     query: &str,
     vector: Option<QueryVector>,
 ) -> Result<Vec<DocumentId>, RecallError> {
-    let filter = Filter { projects: vec![place.project], ..Filter::default() };
+    let filter = Filter { projects: Projects::These(vec![place.project]), ..Filter::default() };
     let meaning = vector.clone().map(|vector| Meaning { vector: padded(vector.vector), model: vector.model });
     let request = SearchRequest { query: query.to_owned(), vector, filter: filter.clone(), limit: LOOKED_AT };
     let hits = search(db, request).await?.hits;
