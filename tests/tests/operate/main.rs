@@ -6,5 +6,8 @@ mod broken;
 mod docker;
 mod encrypted;
 mod leaving;
+mod moving;
+mod roll_back;
 mod schedule;
+mod uninstall;
 mod upgrade;
