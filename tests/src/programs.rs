@@ -42,6 +42,11 @@ pub async fn xtask() -> Result<PathBuf> {
     program("xtask").await
 }
 
+/// One that starts as a server does and never answers.
+pub async fn silent_server() -> Result<PathBuf> {
+    program("tests-silent-server").await
+}
+
 /// The folder that cargo put this test binary's own package into: `target/debug` or its like.
 pub fn own_folder() -> Result<PathBuf> {
     let test_binary = std::env::current_exe().context("finding the running test binary")?;

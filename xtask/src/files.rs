@@ -53,12 +53,17 @@ pub fn write_private_if_changed(path: &Path, text: &str) -> Result<bool> {
 /// Makes `to` a copy of `from` unless it is one already; says whether it was made. A program that runs from `to` keeps
 /// running: the new one takes its name, not its place.
 pub fn install(from: &Path, to: &Path, mode: Mode) -> Result<bool> {
-    if same_content(from, to).with_context(|| format!("cannot compare `{}` with what is installed", from.display()))? {
+    if is_copy(from, to)? {
         return Ok(false);
     }
     let mut source = File::open(from).with_context(|| format!("cannot read `{}`", from.display()))?;
     replace(to, mode, |file| io::copy(&mut source, file).map(drop))?;
     Ok(true)
+}
+
+/// Whether both files hold the same; a first one that is not there is a failure, a second one that is not there is another.
+pub fn is_copy(from: &Path, to: &Path) -> Result<bool> {
+    same_content(from, to).with_context(|| format!("cannot compare `{}` with what is installed", from.display()))
 }
 
 /// A new file that only its owner can read, for what comes piece by piece.

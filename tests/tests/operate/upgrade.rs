@@ -13,10 +13,10 @@ use tests::operator;
 use xtask::output::{Printer, Verbosity};
 
 /// The newest migration of the schema with which the first server came.
-const FIRST: i64 = 10;
+pub(super) const FIRST: i64 = 10;
 
 /// A session with a prompt, a call, a note and a lesson, in the words of the first schema.
-const JOURNAL: &str = "
+pub(super) const JOURNAL: &str = "
     insert into mem_projects (identity_key, name, root) values ('folder:/home/dev/p', 'p', '/home/dev/p');
     insert into mem_sessions (agent, external_id, project_id, started_at, last_event_at) values ('claude-code', 's', 1, now(), now());
     insert into mem_user_prompts (session_id, prompt_id, turn_index, prompt, occurred_at) values (1, 'p', 0, 'Mend the migration', now());
@@ -26,7 +26,7 @@ const JOURNAL: &str = "
     insert into mem_lessons (project_id, title, rule, severity, source, status) values (1, 'Never', 'Never drop it', 'warning', 'person', 'active');
     insert into mem_audit_log (actor, action) values ('operator', 'test');";
 
-const ROWS: [(&str, &str); 5] = [
+pub(super) const ROWS: [(&str, &str); 5] = [
     ("Mend the migration", "select prompt from mem_user_prompts"),
     ("cargo xtask migrate", "select input->>'command' from mem_tool_calls where prev_user_prompt_id = 1 and success"),
     ("Run it twice", "select body from mem_observations where title = 'Order'"),
@@ -86,7 +86,7 @@ async fn everything_is_backed_up_before_a_newer_schema_comes_and_only_then() -> 
     operator::must(home, &["backup", "verify", &name]).await.map(drop)
 }
 
-fn copy_migrations(to: &Path, is_wanted: impl Fn(i64) -> bool) -> Result<()> {
+pub(super) fn copy_migrations(to: &Path, is_wanted: impl Fn(i64) -> bool) -> Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../migrations");
     for entry in std::fs::read_dir(&folder).with_context(|| format!("reading `{}`", folder.display()))? {
         let name = entry?.file_name().to_string_lossy().into_owned();
@@ -99,7 +99,7 @@ fn copy_migrations(to: &Path, is_wanted: impl Fn(i64) -> bool) -> Result<()> {
 }
 
 /// As `store::migrate` runs its own: over a connection that is closed afterwards, and its lock with it.
-async fn run(folder: &Path, pool: &PgPool) -> Result<()> {
+pub(super) async fn run(folder: &Path, pool: &PgPool) -> Result<()> {
     let mut migrator = Migrator::new(folder).await?;
     migrator.dangerous_set_table_name("mem_schema_migrations");
     let own = PgPoolOptions::new().max_connections(1).connect_with((*pool.connect_options()).clone()).await?;

@@ -28,6 +28,11 @@ impl<'a> Target<'a> {
     pub async fn open(home: &'a Home, printer: &'a Printer) -> Result<Self> {
         let installation = Installation::require(home)?;
         let url = home.database_url().context("no database is installed").hint("run `cargo xtask up`")?;
+        Self::at(installation, url, home, printer).await
+    }
+
+    /// Connects to a server that the installation may get.
+    pub async fn at(installation: Installation, url: String, home: &'a Home, printer: &'a Printer) -> Result<Self> {
         let mut databases = Databases::connect(&url).await.map_err(told)?;
         let server_version = databases.server_version().await?;
         Ok(Self { home, printer, installation, url, databases, server_version })

@@ -2,11 +2,12 @@
 //! taken for a whole one.
 //!
 //! `name`, `rotation` and `room` decide, without looking at anything; `folder` and `seal` know the files; `cipher` and `archive` write
-//! and read them; `make`, `verify` and `restore` do the work, and `record` remembers how the last one went. What dumps and restores is
+//! and read them; `make`, `verify`, `restore` and `copy` do the work, and `record` remembers how the last one went. What dumps and restores is
 //! `runtime::tools`.
 
 mod archive;
 mod cipher;
+mod copy;
 mod folder;
 mod journal;
 mod make;
@@ -20,6 +21,7 @@ mod seal;
 mod verify;
 
 pub use cipher::{Key, KeySource};
+pub use copy::{Copied, check_way, copy, rows};
 pub use folder::{Backup, Folder};
 pub use journal::Target;
 pub use make::{Made, Wanted, make};

@@ -19,9 +19,9 @@ use crate::runtime::embedded::InstalledPostgres;
 use crate::runtime::external::told;
 use crate::runtime::stopped::Stopped;
 
-const RESTORING: &str = "_restoring_";
+pub(super) const RESTORING: &str = "_restoring_";
 /// What the databases are called that a restore took the place of.
-const BEFORE: &str = "_before_";
+pub(super) const BEFORE: &str = "_before_";
 const STAMP: &str = "%Y%m%dt%H%M%Sz";
 
 /// What a restore did.
@@ -229,7 +229,7 @@ async fn fill_and_compare(target: &Target<'_>, sealed: &Sealed, key: Key, databa
 }
 
 /// A database is swapped as a whole: nothing of anybody else may be in it.
-async fn check_nobody_else(target: &Target<'_>) -> Result<()> {
+pub(super) async fn check_nobody_else(target: &Target<'_>) -> Result<()> {
     let db = target.journal().await?;
     let foreign = store::foreign_tables(&db).await;
     db.close().await;
@@ -242,14 +242,17 @@ async fn check_nobody_else(target: &Target<'_>) -> Result<()> {
     Err(hinted(error, "restore beside it, and let `cargo xtask up --database-url` name the new one: `--into NAME`"))
 }
 
-/// Where Postgres' data lies on a disk of this machine, there must be room for a second database.
 fn check_room(target: &Target<'_>, sealed: &Sealed) -> Result<()> {
+    check_space(target, sealed.manifest.database_bytes)
+}
+
+/// Where Postgres' data lies on a disk of this machine, there must be room for another database of that size.
+pub(super) fn check_space(target: &Target<'_>, needed: u64) -> Result<()> {
     if target.installation.runtime != RuntimeKind::Embedded {
         return Ok(());
     }
     let folder = InstalledPostgres::of_home(target.home)?.data_folder();
     let Ok(space) = Space::around(&folder) else { return Ok(()) };
-    let needed = sealed.manifest.database_bytes;
     if space.free_bytes < needed {
         let free = human_bytes(space.free_bytes);
         let error =
@@ -262,6 +265,6 @@ fn check_room(target: &Target<'_>, sealed: &Sealed) -> Result<()> {
     Ok(())
 }
 
-fn stamp() -> String {
+pub(super) fn stamp() -> String {
     Utc::now().format(STAMP).to_string()
 }

@@ -7,6 +7,7 @@ mod backup;
 mod bench;
 mod leaving;
 mod lessons;
+mod moving;
 mod projects;
 mod schedule;
 mod tokens;
@@ -27,6 +28,7 @@ pub use lessons::{
     AcceptLessonArgs, AddLessonArgs, EditLessonArgs, LessonsCommand, ListLessonsArgs, MineArgs, RetireLessonArgs,
     ShowLessonArgs, StatsArgs, TestLessonArgs, TriggerArgs,
 };
+pub use moving::{MoveArgs, UninstallArgs};
 pub use projects::{AliasArgs, ExcludeArgs, MergeArgs, ProjectCommand, ShareArgs, SplitArgs, UndoArgs};
 pub use schedule::{InstallScheduleArgs, ScheduleCommand};
 pub use tokens::{CreateTokenArgs, RevokeTokenArgs, TokenCommand, TokenLogArgs};
@@ -95,6 +97,10 @@ pub enum Command {
     Backup(BackupArgs),
     /// Put a backup in the database's place, which is kept
     Restore(RestoreArgs),
+    /// Take what is remembered to another runtime: Docker, embedded, or a Postgres of yours
+    Move(MoveArgs),
+    /// Remove agent-memory and prove that nothing of it is left; backups stay
+    Uninstall(UninstallArgs),
     /// Who makes the daily backup
     #[command(subcommand)]
     Schedule(ScheduleCommand),
@@ -154,6 +160,14 @@ pub struct UpArgs {
     /// Use the embedding model in this folder (model.onnx and its tokenizer files)
     #[arg(long, value_name = "DIR")]
     pub embedding_model_dir: Option<PathBuf>,
+
+    /// Install the programs in this folder instead of building them
+    #[arg(long, value_name = "DIR")]
+    pub programs: Option<PathBuf>,
+
+    /// Go back to what ran before an upgrade that did not get healthy
+    #[arg(long, exclusive = true)]
+    pub undo: bool,
 
     /// Print the summary as JSON
     #[arg(long)]

@@ -5,6 +5,7 @@ mod backfill;
 mod backup;
 mod bench;
 mod ci;
+mod consent;
 mod doctor;
 mod down;
 mod export;
@@ -14,6 +15,7 @@ mod import;
 mod lessons;
 mod logs;
 mod migrate;
+mod moving;
 mod people;
 mod prepare;
 mod project;
@@ -21,6 +23,7 @@ mod queue;
 mod re_embed;
 mod register;
 mod reindex;
+mod removal;
 mod restore;
 mod schedule;
 mod start;
@@ -28,6 +31,7 @@ mod status;
 mod test;
 mod token;
 mod train;
+mod uninstall;
 mod up;
 
 use anyhow::{Context, Result};
@@ -59,6 +63,8 @@ pub async fn run(command: Command, printer: &Printer) -> Result<()> {
         Command::Backfill(arguments) => backfill::run(&arguments, &home, printer).await,
         Command::Backup(arguments) => backup::run(arguments, &home, printer).await,
         Command::Restore(arguments) => restore::run(arguments, &home, printer).await,
+        Command::Move(arguments) => moving::run(arguments, &home, printer).await,
+        Command::Uninstall(arguments) => uninstall::run(arguments, &home, printer).await,
         Command::Schedule(command) => schedule::run(command, &home, printer).await,
         Command::Export(arguments) => export::run(&arguments, &home, printer).await,
         Command::Import(arguments) => import::run(&arguments, &home, printer).await,

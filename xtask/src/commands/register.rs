@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::cli::{Agent, AgentArgs};
 use crate::output::{Form, Printer, headline, hinted, report};
-use crate::register::{Registration, Report, State, Surroundings};
+use crate::register::{Registration, Report, Surroundings};
 
 pub(super) fn register(arguments: &AgentArgs, home: &Home, printer: &Printer) -> Result<()> {
     for program in ["agent-memory-hook", "agent-memory-mcp"] {
@@ -119,18 +119,13 @@ impl Found {
     }
 }
 
-/// Unregisters where this installation is registered, for `down --purge`: its programs are about to go.
+/// Unregisters where this installation is registered: its programs are about to go.
 pub(super) fn unregister_own(home: &Home, printer: &Printer) -> Result<()> {
     let mut attempts = Vec::new();
     for agent in Agent::value_variants() {
         let registration = registration(*agent, home);
-        let names_ours = |state: &State| {
-            let ours = [&registration.hook_program, &registration.mcp_program];
-            state.entries().filter_map(|entry| entry.program.as_ref()).any(|program| ours.contains(&program))
-        };
-        let result = registration
-            .state()
-            .and_then(|state| if names_ours(&state) { registration.unregister().map(Some) } else { Ok(None) });
+        let names = names_ours(&registration);
+        let result = names.and_then(|names| if names { registration.unregister().map(Some) } else { Ok(None) });
         if let Some(result) = result.transpose() {
             let attempt = Attempt::of(*agent, result);
             attempt.tell(printer);
@@ -138,6 +133,23 @@ pub(super) fn unregister_own(home: &Home, printer: &Printer) -> Result<()> {
         }
     }
     conclude(&attempts, Form::Text, printer)
+}
+
+/// The agents whose settings name this installation's programs.
+pub(super) fn registered_with(home: &Home) -> Result<Vec<&'static str>> {
+    let mut found = Vec::new();
+    for agent in Agent::value_variants() {
+        if names_ours(&registration(*agent, home))? {
+            found.push(agent.title());
+        }
+    }
+    Ok(found)
+}
+
+fn names_ours(registration: &Registration) -> Result<bool> {
+    let ours = [&registration.hook_program, &registration.mcp_program];
+    let state = registration.state()?;
+    Ok(state.entries().filter_map(|entry| entry.program.as_ref()).any(|program| ours.contains(&program)))
 }
 
 /// How complete the registration with an agent is, for `doctor`.

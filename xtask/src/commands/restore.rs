@@ -1,15 +1,14 @@
 //! `restore`: puts a backup in the database's place, beside it, or goes back.
 
-use std::io::{BufRead, IsTerminal, Write};
-
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result};
 use memory::home::Home;
 use serde_json::json;
 
 use super::backup::{check, read_settings};
+use super::consent::{Question, confirm};
 use crate::backup::{self, Folder, Restored, Sealed, Target};
 use crate::cli::RestoreArgs;
-use crate::output::{Printer, hinted, human_bytes, human_duration};
+use crate::output::{Printer, human_bytes, human_duration};
 
 pub(super) async fn run(arguments: RestoreArgs, home: &Home, printer: &Printer) -> Result<()> {
     if arguments.kept.undo {
@@ -29,7 +28,7 @@ pub(super) async fn run(arguments: RestoreArgs, home: &Home, printer: &Printer) 
         backup::restore_beside(&mut target, &sealed, key, name).await?
     } else {
         if !arguments.yes {
-            confirm(&question(&sealed), "cargo xtask restore FILE --yes")?;
+            ask(&question(&sealed), "cargo xtask restore FILE --yes")?;
         }
         backup::restore_over(&mut target, &sealed, key).await?
     };
@@ -68,7 +67,7 @@ fn told(restored: &Restored, sealed: &Sealed) -> String {
 async fn undo(arguments: &RestoreArgs, home: &Home, printer: &Printer) -> Result<()> {
     if !arguments.yes {
         let question = "This puts the database from before the last restore back in place; the present one is kept.";
-        confirm(question, "cargo xtask restore --undo --yes")?;
+        ask(question, "cargo xtask restore --undo --yes")?;
     }
     let restored = backup::undo(&mut Target::open(home, printer).await?).await?;
     if arguments.json {
@@ -93,7 +92,7 @@ async fn forget(arguments: &RestoreArgs, home: &Home, printer: &Printer) -> Resu
     if !arguments.yes {
         let names: Vec<_> = kept.iter().map(|kept| kept.name.as_str()).collect();
         let question = format!("This drops {}, for good.", names.join(" and "));
-        confirm(&question, "cargo xtask restore --forget --yes")?;
+        ask(&question, "cargo xtask restore --forget --yes")?;
     }
     let dropped = backup::forget(&mut target).await?;
     if arguments.json {
@@ -107,20 +106,6 @@ async fn forget(arguments: &RestoreArgs, home: &Home, printer: &Printer) -> Resu
     Ok(())
 }
 
-/// Asks; anything but "yes" ends the command with nothing done.
-fn confirm(question: &str, without_asking: &str) -> Result<()> {
-    if !std::io::stdin().is_terminal() {
-        return Err(hinted(
-            anyhow!("{question} There is no terminal to ask for your consent"),
-            format!("run `{without_asking}`"),
-        ));
-    }
-    let mut stderr = std::io::stderr().lock();
-    write!(stderr, "{question}\nType \"yes\" to go on: ").and_then(|()| stderr.flush()).context("cannot ask")?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).context("cannot read the answer")?;
-    if answer.trim() != "yes" {
-        bail!("nothing was done: the answer was not \"yes\"");
-    }
-    Ok(())
+fn ask(text: &str, without_asking: &str) -> Result<()> {
+    confirm(Question { text, word: "yes", without_asking })
 }

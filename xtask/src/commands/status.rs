@@ -270,6 +270,7 @@ mod tests {
                 database: "127.0.0.1:5433/agent_memory".into(),
                 embedding_model: "mini".into(),
                 installed_at: DateTime::UNIX_EPOCH,
+                folder: None,
             }),
             services: vec![ServiceState { name: "server", status: ServiceStatus::Stopped, detail: String::new() }],
             services_trouble: None,

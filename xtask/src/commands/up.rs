@@ -2,7 +2,6 @@
 //! be is left alone.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::pin::pin;
 use std::time::Instant;
 
@@ -15,22 +14,29 @@ use memory::settings::{self, Settings};
 use super::register::Found;
 use crate::cli::{RuntimeChoice, UpArgs};
 use crate::files;
+use crate::install::build::{self, Built};
 use crate::install::downloads::Downloads;
+use crate::install::layout;
 use crate::install::model::{self, InstalledModel, ModelSource};
 use crate::install::pins::Target;
 use crate::install::summary::{self, Outcome};
-use crate::install::{build, layout};
-use crate::output::{Form, HintExt, Printer, hinted, report};
+use crate::moving;
+use crate::output::{Form, HintExt, Printer, headline, hinted, report};
 use crate::repository::Repository;
 use crate::runtime::docker::{self, Engine};
 use crate::runtime::embedded::InstalledPostgres;
 use crate::runtime::lock::Lock;
 use crate::runtime::server::Server;
-use crate::runtime::{self, Installation, RuntimeKind, external, postgres_url};
+use crate::runtime::{self, Installation, RuntimeKind, external, moved_home, postgres_url};
 use crate::schedule::{self, Ensured};
-use crate::upgrade;
+use crate::upgrade::{self, Changed, Former};
 
 pub(super) async fn run(arguments: UpArgs, home: &Home, printer: &Printer) -> Result<()> {
+    if arguments.undo {
+        let undone = upgrade::undo(home, printer).await?;
+        printer.data(undone);
+        return Ok(());
+    }
     let started = Instant::now();
     let repository = Repository::locate()?;
     layout::check_home(home)?;
@@ -39,6 +45,8 @@ pub(super) async fn run(arguments: UpArgs, home: &Home, printer: &Printer) -> Re
         None
     });
     // Everything that can refuse does so before anything is made.
+    moved_home::refuse_copy(home)?;
+    let former_home = moved_home::former(home);
     let plan = Plan::make(&arguments, before.as_ref(), home).await?;
     printer.note(format_args!("Runtime: {} ({})", plan.runtime.kind(), plan.because));
     let address = layout::choose_address(home, arguments.port)?;
@@ -46,26 +54,27 @@ pub(super) async fn run(arguments: UpArgs, home: &Home, printer: &Printer) -> Re
 
     layout::create(home)?;
     let _alone = Lock::acquire(&layout::lock_file(home), printer).await?;
+    if before.is_some() {
+        moving::tidy(home, printer).await?;
+    }
     if let Ok(now) = Installation::read(home)
         && now != before
     {
         let error = anyhow!("another command changed the installation while this one waited for it");
         return Err(hinted(error, "run `cargo xtask up` again"));
     }
-    let source = arguments.embedding_model_dir.clone().map_or(ModelSource::Pinned, ModelSource::Folder);
-    let (target_folder, model) = build_and_download(&repository, &plan, &source, home, printer).await?;
+    let (built, model) = build_and_download(&repository, &plan, &arguments, home, printer).await?;
     if let Some(before) = &before
-        && (before.runtime != plan.runtime.kind() || before.address != address)
+        && before.address != address
     {
         runtime::stop(before, home, printer).await?;
     }
-    if before.is_some() {
-        if let Runtime::Embedded(postgres) = &plan.runtime {
-            postgres.start().await?;
-        }
-        upgrade::back_up_first(home, printer).await?;
-    }
-    let changed = build::install_programs(home, &target_folder)?;
+    let former = match &before {
+        Some(before) => Some(plan.before_newer(before, home, printer).await?),
+        None => None,
+    };
+    let database_url = files::read_if_there(&home.database_url_file())?;
+    let changed = build::install_programs(home, &built)?;
     if !changed.is_empty() {
         printer.note(format_args!("Installed {}", changed.join(", ")));
     }
@@ -79,17 +88,41 @@ pub(super) async fn run(arguments: UpArgs, home: &Home, printer: &Printer) -> Re
         database: before.as_ref().map_or_else(|| "not started yet".to_owned(), |before| before.database.clone()),
         embedding_model: model.name,
         installed_at: before.as_ref().map_or_else(Utc::now, |before| before.installed_at),
+        folder: Some(home.root().to_owned()),
     };
     if before.as_ref() != Some(&installation) {
         installation.write(home)?;
     }
-    installation.database = plan.start(&Start { address, stale, repository: &repository }, home, printer).await?;
+    let start = Start { address, stale, repository: &repository };
+    installation.database = match (plan.start(&start, home, printer).await, former) {
+        (Ok(database), former) => {
+            plan.forget(former.as_ref(), home).await?;
+            database
+        }
+        (Err(trouble), Some(former)) if former.differs(home)? => {
+            let changed = Changed { installation, database_url };
+            return Err(upgrade::roll_back(&former, &changed, trouble, home, printer).await);
+        }
+        (Err(trouble), former) => {
+            plan.forget(former.as_ref(), home).await?;
+            return Err(trouble);
+        }
+    };
     layout::write_start_command(home)?;
 
     if before.as_ref() != Some(&installation) {
         Installation { installed_at: Utc::now(), ..installation.clone() }.write(home)?;
     }
     let found = if arguments.no_register { Found::default() } else { super::register::register_found(home, printer)? };
+    if let Some(former) = &former_home {
+        printer.note(format_args!(
+            "The home was `{}` before; what starts there by itself is taken away",
+            former.display()
+        ));
+        if let Err(error) = schedule::leave(home, former).await {
+            printer.warn(format_args!("The daily backup of `{}` is left over: {}", former.display(), headline(&error)));
+        }
+    }
     if !arguments.no_schedule {
         have_backed_up(home, installation.runtime, printer).await;
     }
@@ -186,6 +219,9 @@ impl Plan {
         home: &Home,
         printer: &Printer,
     ) -> Result<()> {
+        if let Some(before) = before {
+            self.check_data_stays(before, home, printer)?;
+        }
         // Containers of ours hold their own port.
         if before.is_none_or(|before| before.runtime != RuntimeKind::Docker || before.address != address) {
             Server::of_home(home).check_address(address)?;
@@ -204,6 +240,58 @@ impl Plan {
             step.done(format!("Checked the database at {}", postgres_url::place(url)));
         }
         Ok(())
+    }
+
+    /// Another runtime has another database: what is remembered is not left behind by an option.
+    fn check_data_stays(&self, before: &Installation, home: &Home, printer: &Printer) -> Result<()> {
+        if before.runtime != self.runtime.kind() {
+            let to = match &self.runtime {
+                Runtime::External { .. } => "URL".to_owned(),
+                other => other.kind().to_string(),
+            };
+            let error = anyhow!(
+                "what is remembered lies in the {} runtime, and {} has another database",
+                before.runtime,
+                self.runtime.kind()
+            );
+            return Err(hinted(error, format!("`cargo xtask move --to {to}` takes it along")));
+        }
+        if let Runtime::External { url } = &self.runtime
+            && let Ok(installed) = home.database_url()
+            && postgres_url::place(&installed) != postgres_url::place(url)
+        {
+            printer.warn(format_args!(
+                "what was remembered stays in {}; `cargo xtask move --to URL` would take it along",
+                postgres_url::place(&installed)
+            ));
+        }
+        Ok(())
+    }
+
+    /// Sees to it that there is a way back to what is installed: a backup, if a newer schema is about to come, and the programs.
+    async fn before_newer(&self, before: &Installation, home: &Home, printer: &Printer) -> Result<Former> {
+        if let Runtime::Embedded(postgres) = &self.runtime {
+            postgres.start().await?;
+        }
+        let schema_version = upgrade::schema_version(home, printer).await;
+        let backup = upgrade::back_up_first(home, printer).await?.map(|made| made.path);
+        if let Some(former) = Former::read(home)? {
+            return Ok(former);
+        }
+        let mut former = Former::of(before.clone(), schema_version, backup);
+        if let Runtime::Docker(engine) = &self.runtime {
+            former.image = docker::keep_server_image(engine, home).await?;
+        }
+        former.keep(home)
+    }
+
+    /// What is new has proven itself, or is nothing new: what was before need not be kept.
+    async fn forget(&self, former: Option<&Former>, home: &Home) -> Result<()> {
+        if let (Runtime::Docker(engine), Some(image)) = (&self.runtime, former.and_then(|former| former.image.as_ref()))
+        {
+            docker::forget_server_image(engine, home, image).await?;
+        }
+        upgrade::former::forget(home)
     }
 
     /// Starts what is planned; gives the database's place.
@@ -233,31 +321,38 @@ impl Plan {
 async fn build_and_download(
     repository: &Repository,
     plan: &Plan,
-    source: &ModelSource,
+    arguments: &UpArgs,
     home: &Home,
     printer: &Printer,
-) -> Result<(PathBuf, InstalledModel)> {
+) -> Result<(Built, InstalledModel)> {
+    let source = arguments.embedding_model_dir.clone().map_or(ModelSource::Pinned, ModelSource::Folder);
     let downloads = Downloads::into_folder(home.downloads());
     let target = match &plan.runtime {
         Runtime::Docker(engine) => Target::container(&engine.architecture),
         Runtime::Embedded(_) | Runtime::External { .. } => Target::host(),
     };
+    let build = async {
+        match &arguments.programs {
+            Some(folder) => Built::elsewhere(folder),
+            None => build::build(repository, printer).await.map(Built::Here),
+        }
+    };
     let download = async {
-        let model = model::install(home, source, &downloads, target).await?;
+        let model = model::install(home, &source, &downloads, target).await?;
         if let Runtime::Embedded(postgres) = &plan.runtime {
             postgres.ensure_program(&downloads).await?;
         }
         anyhow::Ok(model)
     };
-    let (building, download) = (pin!(build::build(repository, printer)), pin!(download));
+    let (building, download) = (pin!(build), pin!(download));
     // cargo shows its own progress, so the download is silent until cargo is done.
     match select(building, download).await {
-        Either::Left((target_folder, download)) => {
-            let target_folder = target_folder?;
+        Either::Left((built, download)) => {
+            let built = built?;
             let step = printer.step("Downloading the model and what runs it");
             let model = download.await?;
             step.skip();
-            Ok((target_folder, model))
+            Ok((built, model))
         }
         Either::Right((model, building)) => {
             let model = model?;

@@ -9,10 +9,45 @@ use serde::Deserialize;
 use tokio::process::Command;
 use xshell::{Shell, cmd};
 
-use super::layout::PROGRAMS;
+use super::layout::{InstalledProgram, PROGRAMS};
 use crate::files::{self, Mode};
 use crate::output::{HintExt, Printer, Verbosity, hinted};
 use crate::repository::{Repository, SET_BY_CARGO};
+
+/// Programs that can be installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Built {
+    /// By cargo, below its target folder.
+    Here(PathBuf),
+    /// By somebody, all in one folder.
+    Elsewhere(PathBuf),
+}
+
+impl Built {
+    fn path(&self, program: InstalledProgram) -> PathBuf {
+        let name = format!("{}{}", program.built, std::env::consts::EXE_SUFFIX);
+        match self {
+            Self::Here(target) => target.join(program.profile).join(name),
+            Self::Elsewhere(folder) => folder.join(name),
+        }
+    }
+
+    /// Those in a folder, if all are there.
+    pub fn elsewhere(folder: &Path) -> Result<Self> {
+        let folder = std::path::absolute(folder).context("the working folder is gone")?;
+        let built = Self::Elsewhere(folder);
+        for path in PROGRAMS.map(|program| built.path(program)) {
+            if !path.is_file() {
+                let names = PROGRAMS.map(|program| program.built).join(", ");
+                return Err(hinted(
+                    anyhow!("there is no `{}`", path.display()),
+                    format!("the folder must hold {names}"),
+                ));
+            }
+        }
+        Ok(built)
+    }
+}
 
 /// Builds everything that an installation runs; cargo's own progress is shown. Gives cargo's target folder. Dropped, it
 /// ends cargo: a download that fails meanwhile shall be told at once.
@@ -73,12 +108,10 @@ pub fn target_folder(shell: &Shell) -> Result<PathBuf> {
 }
 
 /// Puts the built programs into `bin`; gives the names of those that changed.
-pub fn install_programs(home: &Home, target_folder: &Path) -> Result<Vec<&'static str>> {
+pub fn install_programs(home: &Home, built: &Built) -> Result<Vec<&'static str>> {
     let mut changed = Vec::new();
     for program in PROGRAMS {
-        let built = format!("{}{}", program.built, std::env::consts::EXE_SUFFIX);
-        let from = target_folder.join(program.profile).join(built);
-        if files::install(&from, &home.program(program.installed), Mode::Executable)? {
+        if files::install(&built.path(program), &home.program(program.installed), Mode::Executable)? {
             changed.push(program.installed);
         }
     }
@@ -127,10 +160,11 @@ mod tests {
             std::fs::create_dir_all(&built).unwrap();
             std::fs::write(built.join(format!("{}{}", program.built, std::env::consts::EXE_SUFFIX)), "1").unwrap();
         }
-        assert_eq!(install_programs(&home, folder.path()).unwrap().len(), PROGRAMS.len());
-        assert!(install_programs(&home, folder.path()).unwrap().is_empty());
+        let here = Built::Here(folder.path().to_owned());
+        assert_eq!(install_programs(&home, &here).unwrap().len(), PROGRAMS.len());
+        assert!(install_programs(&home, &here).unwrap().is_empty());
         let server = folder.path().join(format!("release/agent-memory-server{}", std::env::consts::EXE_SUFFIX));
         std::fs::write(server, "2").unwrap();
-        assert_eq!(install_programs(&home, folder.path()).unwrap(), ["agent-memory-server"]);
+        assert_eq!(install_programs(&home, &here).unwrap(), ["agent-memory-server"]);
     }
 }

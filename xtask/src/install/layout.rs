@@ -97,26 +97,51 @@ pub fn lock_file(home: &Home) -> PathBuf {
     home.run().join("lock")
 }
 
-/// Removes all that an installation consists of but its lock, which the caller holds, and its backups. Only what is ours by name goes.
-pub fn remove(home: &Home) -> Result<()> {
-    let ours = [
+/// What moves between runtimes have left behind.
+pub fn moved_file(home: &Home) -> PathBuf {
+    home.root().join("moved.json")
+}
+
+/// What becomes of what is remembered, and of what a person has written and trained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Data {
+    Removed,
+    /// A later `up` finds it.
+    Kept,
+}
+
+/// All that an installation consists of but its lock and its backups, by name; without what is kept.
+pub fn ours(home: &Home, data: Data) -> Vec<PathBuf> {
+    let mut ours = vec![
         home.start_command_file(),
         home.schedule_file(),
         home.root().join("start-attempt"),
         home.bin(),
-        home.config(),
-        home.spool(),
         home.logs(),
-        home.models(),
-        home.postgres(),
         home.downloads(),
-        home.database_url_file(),
         home.address_file(),
         home.token_file(),
         home.hook_token_file(),
-        home.installation_file(),
     ];
-    for path in ours {
+    if data == Data::Removed {
+        ours.extend([
+            home.config(),
+            home.spool(),
+            home.models(),
+            home.root().join("data"),
+            home.postgres(),
+            moved_file(home),
+            home.database_url_file(),
+            home.pooled_database_url_file(),
+            home.installation_file(),
+        ]);
+    }
+    ours
+}
+
+/// Removes that. The caller holds the lock; only what is ours by name goes.
+pub fn remove(home: &Home, data: Data) -> Result<()> {
+    for path in ours(home, data) {
         files::remove(&path)?;
     }
     Ok(())
@@ -196,7 +221,7 @@ mod tests {
         let home = Home::at(folder.path().join("home"));
         create(&home).unwrap();
         std::fs::write(home.root().join("letter.txt"), "dear").unwrap();
-        remove(&home).unwrap();
+        remove(&home, Data::Removed).unwrap();
         remove_lock(&home).unwrap();
         let left: Vec<_> = std::fs::read_dir(home.root()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["letter.txt"]);

@@ -58,7 +58,7 @@ pub async fn install(
     target: Target,
 ) -> Result<InstalledModel> {
     let models = home.models();
-    let library_changed = install_library(&models.join("onnxruntime"), downloads, target).await?;
+    let library_changed = install_library(home, downloads, target).await?;
     let (name, model_changed) = match source {
         ModelSource::Pinned => {
             (PINNED_MODEL.to_owned(), install_pinned(&models.join(PINNED_MODEL), downloads, target).await?)
@@ -78,7 +78,9 @@ pub fn library_name(target: Target) -> &'static str {
     }
 }
 
-async fn install_library(folder: &Path, downloads: &Downloads, target: Target) -> Result<bool> {
+/// Installs the library alone; says whether it was another.
+pub async fn install_library(home: &Home, downloads: &Downloads, target: Target) -> Result<bool> {
+    let folder = &home.models().join("onnxruntime");
     let library = folder.join(library_name(target));
     if is_from_pin(folder, Part::OnnxRuntime, target)? && library.is_file() {
         return Ok(false);

@@ -48,6 +48,13 @@ pub async fn export(db: &Db, path: &Path, step: &Step) -> Result<Exported> {
     put
 }
 
+/// Fails where an export could not be put, before anything is done for it.
+pub fn check_place(path: &Path) -> Result<()> {
+    let path = std::path::absolute(path).context("the working folder is gone")?;
+    check_is_free(&path, Kind::of(&path))?;
+    unfinished_beside(&path).map(drop)
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     File,

@@ -6,6 +6,6 @@ mod import;
 mod manifest;
 mod source;
 
-pub use export::{Exported, export};
+pub use export::{Exported, check_place, export};
 pub use import::{Imported, import};
 pub use manifest::{Exports, Manifest};

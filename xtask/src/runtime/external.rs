@@ -18,6 +18,17 @@ const LISTENER_DEADLINE: Duration = Duration::from_secs(10);
 /// Makes sure that the database can hold the journal: reachable, new enough, with pgvector; its schema is brought up to
 /// date by that. One clear failure otherwise.
 pub async fn check(url: &str) -> Result<()> {
+    check_server(url).await?;
+    let place = postgres_url::place(url);
+    let db = store::connect(url).await.map_err(told).with_context(|| format!("cannot use the database at {place}"))?;
+    let migrated = store::migrate(&db).await;
+    db.close().await;
+    migrated.map_err(told).with_context(|| format!("cannot use the database at {place}"))?;
+    Ok(())
+}
+
+/// The same without a look into the database, which stays as it is.
+pub async fn check_server(url: &str) -> Result<()> {
     let place = postgres_url::place(url);
     if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
         let error = anyhow!("the database URL does not begin with `postgres://`");
@@ -26,13 +37,11 @@ pub async fn check(url: &str) -> Result<()> {
     check_listener(url).await.with_context(|| format!("cannot use the database at {place}"))?;
     let db = store::connect(url).await.map_err(told).with_context(|| format!("cannot use the database at {place}"))?;
     let version = db.acquire().await.context("the database went away")?.server_version_num();
+    db.close().await;
     if let Some(version) = version.filter(|version| *version < OLDEST) {
         let error = anyhow!("the database at {place} is Postgres {}", version / 10_000);
         return Err(hinted(error, "use Postgres 15 or newer, or let `cargo xtask up` bring its own"));
     }
-    let migrated = store::migrate(&db).await;
-    db.close().await;
-    migrated.map_err(told).with_context(|| format!("cannot use the database at {place}"))?;
     Ok(())
 }
 

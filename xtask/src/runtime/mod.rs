@@ -6,6 +6,7 @@ pub mod docker;
 pub mod embedded;
 pub mod external;
 pub mod lock;
+pub mod moved_home;
 pub mod postgres_url;
 pub mod process;
 pub mod server;
@@ -14,6 +15,7 @@ pub mod tools;
 
 use std::fmt::{self, Display};
 use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -60,6 +62,9 @@ pub struct Installation {
     pub database: String,
     pub embedding_model: String,
     pub installed_at: DateTime<Utc>,
+    /// Where the home lay then: what lies outside of it is found by that after a move. Older versions did not write it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
 }
 
 impl Installation {
@@ -126,6 +131,7 @@ pub struct LogRequest {
 
 /// Starts what is installed; what runs already is left alone.
 pub async fn start(installation: &Installation, home: &Home, printer: &Printer) -> Result<()> {
+    moved_home::refuse_copy(home)?;
     match installation.runtime {
         RuntimeKind::Docker => docker::start(&docker::require().await?, home, printer).await,
         RuntimeKind::Embedded => start_embedded(installation.address, home, printer).await,
@@ -194,13 +200,15 @@ async fn stop_processes(installation: &Installation, home: &Home) -> Result<()> 
     Ok(())
 }
 
-/// Removes what the runtime keeps outside of the home. Everything must be stopped.
+/// Removes what any runtime of this home keeps outside of it: also what a move left behind, and tools that were fetched for the user's
+/// own Postgres. Everything must be stopped.
 pub async fn purge(installation: &Installation, home: &Home, printer: &Printer) -> Result<()> {
-    match installation.runtime {
-        RuntimeKind::Docker => docker::purge(&docker::require().await?, home, printer).await,
-        RuntimeKind::Embedded => InstalledPostgres::of_home(home)?.remove(),
-        RuntimeKind::External => Ok(()),
+    if installation.runtime == RuntimeKind::Docker || docker::is_installed(home) {
+        docker::purge(&docker::require().await?, home, printer).await?;
     }
+    let postgres = InstalledPostgres::of_home(home)?;
+    postgres.stop().await?;
+    postgres.remove()
 }
 
 /// The services as they are now.

@@ -25,6 +25,11 @@ impl<'a> Stopped<'a> {
     pub async fn server(installation: &'a Installation, home: &'a Home, printer: &Printer) -> Result<Self> {
         files::create_private_folder(&home.run())?;
         let alone = Lock::acquire(&layout::lock_file(home), printer).await?;
+        Self::holding(alone, installation, home).await
+    }
+
+    /// The same for a caller who holds the lock already.
+    pub async fn holding(alone: Lock, installation: &'a Installation, home: &'a Home) -> Result<Self> {
         let ran = if installation.runtime == RuntimeKind::Docker {
             docker::stop_server(&docker::require().await?, home).await?
         } else {

@@ -89,7 +89,7 @@ impl Scheduler {
     }
 
     /// Whether the job is where it was put.
-    async fn holds(self, job: &Job) -> Result<bool> {
+    pub async fn holds(self, job: &Job) -> Result<bool> {
         match self {
             Self::Systemd => systemd::holds(job).await,
             Self::Launchd => launchd::holds(job).await,
@@ -162,6 +162,22 @@ pub async fn ensure(home: &Home, runtime: RuntimeKind) -> Result<Ensured> {
             Ok(Ensured::Before(scheduler))
         }
         _ => Ok(Ensured::Now(install(home, runtime, None).await?)),
+    }
+}
+
+/// After a move: another does it where the one who did cannot in this runtime.
+pub async fn follow(home: &Home, runtime: RuntimeKind) -> Result<Option<Scheduler>> {
+    match Record::read(home)?.and_then(|record| record.scheduler) {
+        Some(Scheduler::Server) if runtime == RuntimeKind::Docker => install(home, runtime, None).await.map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Takes away what the same installation left when its home lay elsewhere.
+pub async fn leave(home: &Home, former: &std::path::Path) -> Result<()> {
+    match Record::read(home)?.and_then(|record| record.scheduler) {
+        Some(scheduler) => scheduler.take_away(&Job::of(&Home::at(former))).await,
+        None => Ok(()),
     }
 }
 

@@ -12,7 +12,8 @@ use crate::bench::hook::{self, HookBench, Parameters};
 use crate::bench::record;
 use crate::cli::BenchHookArgs;
 use crate::files;
-use crate::install::{build, layout};
+use crate::install::build::{self, Built};
+use crate::install::layout;
 use crate::output::Printer;
 use crate::repository::Repository;
 use crate::runtime::embedded::{self, Postgres, free_port};
@@ -40,7 +41,7 @@ pub(super) async fn run(arguments: &BenchHookArgs, printer: &Printer) -> Result<
 async fn measure(home: &Home, target_folder: &Path, rounds: usize, printer: &Printer) -> Result<HookBench> {
     let step = printer.step("Starting a server to measure against");
     layout::create(home)?;
-    build::install_programs(home, target_folder)?;
+    build::install_programs(home, &Built::Here(target_folder.to_owned()))?;
     let postgres = Postgres::start_private(&embedded::private_cache()?).await?;
     files::write_private(&home.database_url_file(), postgres.url())?;
     let address = layout::choose_address(home, Some(free_port()?))?;

@@ -11,7 +11,7 @@ use super::description::Description;
 use super::engine::{Engine, EngineContext, if_there};
 use super::mapping::{Blueprint, CONFIG_LABEL, labels, qualified};
 use super::secrets::Secrets;
-use super::{health, images, ports};
+use super::{DATABASE, Extent, health, images, ports};
 use crate::files;
 use crate::output::{HintExt, Printer};
 
@@ -25,6 +25,7 @@ pub(crate) struct Plan<'a> {
     /// The home's absolute path, for labels.
     pub home_path: String,
     pub server_port: u16,
+    pub extent: Extent,
 }
 
 /// What a call has made, so that it can be taken away.
@@ -37,6 +38,10 @@ pub(crate) struct Made {
 }
 
 impl Made {
+    pub(crate) fn made_volume(&self) -> bool {
+        !self.volumes.is_empty()
+    }
+
     /// Writes a private file and remembers what was there.
     pub(crate) fn write_file(&mut self, path: PathBuf, text: &str) -> Result<()> {
         let before = files::read_if_there(&path)?;
@@ -78,6 +83,9 @@ pub(crate) async fn raise(plan: &Plan<'_>, made: &mut Made) -> Result<()> {
         ensure_volume(plan, &qualified(project, name), name, made).await?;
     }
     for service_name in plan.description.start_order() {
+        if plan.extent == Extent::Database && service_name != DATABASE {
+            continue;
+        }
         ensure_service(plan, service_name, made).await?;
     }
     Ok(())
@@ -150,7 +158,7 @@ async fn ensure_service(plan: &Plan<'_>, service_name: &str, made: &mut Made) ->
     made.containers.push(container.clone());
     start(plan, service_name, &container).await?;
     health::wait(plan.engine, &container, &what, 0).await?;
-    if service_name == super::DATABASE && made.volumes.is_empty() {
+    if service_name == DATABASE && made.volumes.is_empty() {
         health::set_database_password(plan.engine, &container).await?;
     }
     step.done(format!("Made and started {what} ({container})"));

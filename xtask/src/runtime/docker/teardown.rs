@@ -3,12 +3,15 @@
 use std::collections::HashMap;
 
 use anyhow::Result;
-use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveImageOptions, RemoveVolumeOptions};
+use bollard::query_parameters::{
+    ListContainersOptionsBuilder, ListImagesOptionsBuilder, ListVolumesOptionsBuilder, RemoveImageOptions,
+    RemoveVolumeOptions,
+};
 use memory::home::Home;
 
 use super::engine::{Engine, EngineContext, if_there};
-use super::mapping::{PROJECT_LABEL, SERVICE_LABEL, qualified};
-use super::{images, project, secrets, stack, values};
+use super::mapping::{HOME_LABEL, PROJECT_LABEL, SERVICE_LABEL, qualified};
+use super::{Part, images, project, secrets, stack, values};
 use crate::files;
 use crate::output::Printer;
 
@@ -66,6 +69,49 @@ pub(crate) async fn purge(engine: &Engine, home: &Home, printer: &Printer) -> Re
     files::remove(&secrets::folder(home))?;
     files::remove(&values::file(home))?;
     Ok(())
+}
+
+/// Containers, networks and volumes of the project.
+pub(crate) async fn left(engine: &Engine, home: &Home) -> Result<Vec<Part>> {
+    let project = project::of(engine, home).await?;
+    let mut left: Vec<_> = members(engine, &project)
+        .await?
+        .into_iter()
+        .map(|member| Part { name: format!("the container {}", member.container), is_data: false })
+        .collect();
+    for network in super::networks(home)? {
+        let network = qualified(&project, &network);
+        if if_there(engine.docker.inspect_network(&network, None).await).doing("look for a network")?.is_some() {
+            left.push(Part { name: format!("the network {network}"), is_data: false });
+        }
+    }
+    for volume in super::volumes(home)? {
+        let volume = qualified(&project, &volume);
+        if if_there(engine.docker.inspect_volume(&volume).await).doing("look for a volume")?.is_some() {
+            left.push(Part { name: format!("the volume {volume}"), is_data: true });
+        }
+    }
+    Ok(left)
+}
+
+/// The server's images of this home, and those that all homes share if no other one has a volume here.
+pub(crate) async fn own_images(engine: &Engine, home: &Home) -> Result<Vec<String>> {
+    let project = project::of(engine, home).await?;
+    let of_server = images::server_reference(&project);
+    let name = images::name_of(&of_server).to_owned();
+    let filters = HashMap::from([("reference".to_owned(), vec![name])]);
+    let options = ListImagesOptionsBuilder::default().filters(&filters).build();
+    let found = engine.docker.list_images(Some(options)).await.doing("list the images")?;
+    let mut own: Vec<String> = found.into_iter().flat_map(|image| image.repo_tags).collect();
+    let filters = HashMap::from([("label".to_owned(), vec![HOME_LABEL.to_owned()])]);
+    let options = ListVolumesOptionsBuilder::default().filters(&filters).build();
+    let volumes =
+        engine.docker.list_volumes(Some(options)).await.doing("list the volumes")?.volumes.unwrap_or_default();
+    let ours: Vec<_> = super::volumes(home)?.iter().map(|volume| qualified(&project, volume)).collect();
+    if volumes.iter().all(|volume| ours.contains(&volume.name)) {
+        own.extend(images::SHARED.map(str::to_owned));
+    }
+    Ok(own)
 }
 
 /// The project's containers, also those that Compose has made; the server before its database.

@@ -45,6 +45,14 @@ impl Values {
         Ok(Some(values))
     }
 
+    pub(crate) fn with_server_image(self, reference: &str) -> Self {
+        Self { images: Images { server: reference.to_owned(), ..self.images }, ..self }
+    }
+
+    pub(crate) fn write(&self, home: &Home) -> Result<()> {
+        files::write_private(&file(home), &self.to_env_file())
+    }
+
     pub(crate) fn variables(&self) -> BTreeMap<String, String> {
         let pairs = [
             (PROJECT, self.project.clone()),

@@ -1,9 +1,9 @@
 //! The Postgres of an installation: its port and password stay the same from start to start.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use memory::home::Home;
 use serde::{Deserialize, Serialize};
 use tokio::process::Command;
@@ -14,8 +14,9 @@ use super::program::Program;
 use super::{LENT, base, create_base};
 use crate::files;
 use crate::install::downloads::Downloads;
+use crate::output::hinted;
 use crate::runtime::process::Process;
-use crate::runtime::{ServiceState, ServiceStatus};
+use crate::runtime::{ServiceState, ServiceStatus, moved_home};
 
 /// The Postgres of an installation.
 #[derive(Debug, Clone)]
@@ -31,16 +32,43 @@ pub struct InstalledPostgres {
 struct Settings {
     port: u16,
     password: String,
+    /// Where programs and data lie, once there are data: a home that is moved keeps those outside of it. Older versions did not write it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    base: Option<PathBuf>,
+}
+
+impl Settings {
+    fn read(path: &Path) -> Result<Option<Self>> {
+        let Some(text) = files::read_if_there(path)? else { return Ok(None) };
+        serde_json::from_str(&text).map(Some).with_context(|| format!("cannot understand `{}`", path.display()))
+    }
+}
+
+/// Where a root caller's Postgres lies: where it always did; before that was written down, by the path that the home has, or had.
+fn lent_base(home: &Home, settings: &Path, account: &Account) -> Result<PathBuf> {
+    if let Some(base) = Settings::read(settings)?.and_then(|settings| settings.base) {
+        return Ok(base);
+    }
+    let own = base(&home.postgres(), account);
+    if own.join("data").exists() {
+        return Ok(own);
+    }
+    let former = moved_home::former(home).map(|former| base(&Home::at(former).postgres(), account));
+    Ok(former.filter(|base| base.join("data").exists()).unwrap_or(own))
 }
 
 impl InstalledPostgres {
     pub fn of_home(home: &Home) -> Result<Self> {
         let account = Account::choose()?;
-        let base = base(&home.postgres(), &account);
+        let settings = home.postgres().join("settings.json");
+        let base = match &account {
+            Account::Caller => base(&home.postgres(), &account),
+            Account::Other { .. } => lent_base(home, &settings, &account)?,
+        };
         let program = Program::in_folder(base.join("program"), account);
         let log = home.logs().join("postgres.log");
         let cluster = Cluster::new(program.clone(), base.join("data"), log, Durability::Durable);
-        Ok(Self { base, program, cluster, settings: home.postgres().join("settings.json") })
+        Ok(Self { base, program, cluster, settings })
     }
 
     /// Downloads and unpacks Postgres unless that is done. A running server of an older pin is stopped first.
@@ -57,12 +85,17 @@ impl InstalledPostgres {
         let mut settings = self.settings()?;
         if self.cluster.process().is_none() {
             self.clear_remains().await?;
+            self.check_data_is_there(&settings)?;
             self.cluster.initialise(&settings.password).await?;
             if !cluster::is_free(settings.port) {
                 settings.port = cluster::free_port()?;
                 self.write(&settings)?;
             }
             self.cluster.start(settings.port, &settings.password).await?;
+        }
+        if settings.base.as_ref() != Some(&self.base) {
+            settings.base = Some(self.base.clone());
+            self.write(&settings)?;
         }
         Ok(cluster::url(settings.port, &settings.password))
     }
@@ -84,6 +117,11 @@ impl InstalledPostgres {
     /// What is left of it in the system's process table: nothing, after [`InstalledPostgres::stop`].
     pub fn processes(&self) -> Vec<Process> {
         Process::all_of(&self.program.path("postgres"))
+    }
+
+    /// Removes its programs and keeps its data. It must be stopped.
+    pub fn remove_program(&self) -> Result<()> {
+        files::remove(&self.base.join("program")).map(drop)
     }
 
     /// Removes its data, its programs and its settings. It must be stopped.
@@ -110,6 +148,26 @@ impl InstalledPostgres {
         self.base.join("data")
     }
 
+    /// An empty database must not take the place of one that is gone.
+    fn check_data_is_there(&self, settings: &Settings) -> Result<()> {
+        if settings.base.is_none() || self.data_folder().exists() {
+            return Ok(());
+        }
+        let error =
+            anyhow!("the data of the embedded Postgres are gone: there is no `{}`", self.data_folder().display());
+        let hint = format!(
+            "put that folder back where it was. To begin anew without it, remove `{}` and run `cargo xtask up`; `cargo xtask restore` then \
+             puts a backup in place",
+            self.settings.display()
+        );
+        Err(hinted(error, hint))
+    }
+
+    /// Whether it holds data, running or not.
+    pub fn has_data(&self) -> bool {
+        self.data_folder().exists()
+    }
+
     /// After a crash: the children of a server that is gone end by themselves, or are ended; its pid file goes, because
     /// its number may by now be another program's, and Postgres would take that for itself.
     async fn clear_remains(&self) -> Result<()> {
@@ -122,11 +180,10 @@ impl InstalledPostgres {
     }
 
     fn settings(&self) -> Result<Settings> {
-        if let Some(text) = files::read_if_there(&self.settings)? {
-            return serde_json::from_str(&text)
-                .with_context(|| format!("cannot understand `{}`", self.settings.display()));
+        if let Some(settings) = Settings::read(&self.settings)? {
+            return Ok(settings);
         }
-        let settings = Settings { port: cluster::free_port()?, password: files::random_secret()? };
+        let settings = Settings { port: cluster::free_port()?, password: files::random_secret()?, base: None };
         self.write(&settings)?;
         Ok(settings)
     }

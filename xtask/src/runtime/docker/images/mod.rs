@@ -4,6 +4,7 @@
 mod base;
 mod build;
 mod context;
+pub(crate) mod former;
 mod registry;
 
 use std::collections::HashMap;
@@ -24,6 +25,8 @@ pub(crate) use self::registry::image_id;
 /// The official image, and ours for where it cannot be pulled.
 pub(crate) const PGVECTOR: &str = "pgvector/pgvector:pg17";
 pub(crate) const POSTGRES: &str = "agent-memory-postgres:17";
+/// Images of ours that the stacks of all homes are made of.
+pub(crate) const SHARED: [&str; 2] = [POSTGRES, base::OURS];
 /// For tests: a pooler in front of Postgres.
 const POOLER: &str = "agent-memory-pgbouncer:trixie";
 const RUST: &str = "rust:1-slim-trixie";
@@ -55,6 +58,11 @@ pub struct Images {
 /// tried out do not take each other's place.
 pub(crate) fn server_reference(project: &str) -> String {
     format!("{project}-server:{}", env!("CARGO_PKG_VERSION"))
+}
+
+/// An image's name without its tag.
+pub(crate) fn name_of(reference: &str) -> &str {
+    registry::split(reference).0
 }
 
 /// Makes images on one engine.

@@ -1,4 +1,8 @@
-//! Before a newer schema is brought in, which no older program can take back: everything is backed up.
+//! Before a newer schema is brought in, which no older program can take back: everything is backed up. And the programs from before are
+//! kept until the new ones have proven that they run (`former`), or come back (`roll_back`).
+
+pub mod former;
+mod roll_back;
 
 use anyhow::{Context, Result};
 use memory::home::Home;
@@ -7,6 +11,9 @@ use memory::store;
 
 use crate::backup::{self, Made, Origin, Target, Wanted};
 use crate::output::{HintExt, Printer};
+
+pub use former::Former;
+pub use roll_back::{Changed, roll_back, undo};
 
 /// Makes a backup if the database that runs has an older schema than this program brings. One that does not run is not looked at; the
 /// caller starts it first where it can.
@@ -28,4 +35,9 @@ pub async fn back_up_first(home: &Home, printer: &Printer) -> Result<Option<Made
         .hint("mend that, and run `cargo xtask up` again")?;
     step.done(format!("Backed up before the upgrade: {}", made.path.display()));
     Ok(Some(made))
+}
+
+/// The schema of the database as it is; unknown where it does not answer.
+pub async fn schema_version(home: &Home, printer: &Printer) -> Option<i64> {
+    Target::open(home, printer).await.ok()?.schema_version().await.ok()?
 }
