@@ -25,6 +25,7 @@ pub struct Settings {
     pub recall: Recall,
     pub lessons: Lessons,
     pub backup: Backup,
+    pub logs: Logs,
 }
 
 /// How long what is kept, and how much.
@@ -87,6 +88,27 @@ pub struct Backup {
     pub recipients: Vec<String>,
     /// A file with the passphrase to encrypt with instead; empty is none.
     pub passphrase_file: PathBuf,
+}
+
+/// How the server logs, where it logs into files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Logs {
+    /// A file that is longer becomes an older one.
+    pub max_bytes: ByteSize,
+    /// So many older ones stay.
+    pub files: usize,
+    pub format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// One line an event, for people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
 }
 
 /// The limits of one project. 0 is none.
@@ -173,6 +195,12 @@ impl Default for Recall {
 impl Default for Lessons {
     fn default() -> Self {
         Self { gate: true }
+    }
+}
+
+impl Default for Logs {
+    fn default() -> Self {
+        Self { max_bytes: ByteSize(10_000_000), files: 3, format: LogFormat::Text }
     }
 }
 
@@ -274,7 +302,10 @@ mod tests {
                 "weekly",
                 "monthly",
                 "recipients",
-                "passphrase_file"
+                "passphrase_file",
+                "max_bytes",
+                "files",
+                "format"
             ]
             .iter()
             .all(|key| shown.contains(key))

@@ -9,6 +9,7 @@ mod database;
 mod error;
 mod exclusion;
 mod lessons;
+mod logging;
 mod metrics;
 mod observations;
 mod observe;
@@ -38,6 +39,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use config::{Arguments, Config};
+pub use logging::log_to;
 pub use observe::check_health;
 pub use unasked::{Switch, Switches};
 
@@ -153,6 +155,7 @@ async fn work(
         storage.watch_until(&db, folders, shutdown),
         retention::apply_daily_until(&db, folders, shutdown),
         schedule::back_up_daily_until(home, shutdown),
+        logging::keep_short_until(home, folders, shutdown),
         upkeep::keep_until(&db, &embedder, shutdown),
         warm(&embedder),
     );

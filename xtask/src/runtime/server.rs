@@ -138,7 +138,8 @@ impl Server {
     }
 
     fn spawn(&self, address: SocketAddr) -> Result<Child> {
-        let log = files::open_log(&self.log())?;
+        // The server puts it aside itself. What is said before it can log, or without being able to, lands here too.
+        let log = files::open_for_appending(&self.log())?;
         let mut command = Command::new(&self.program);
         command
             .arg("--listen")
@@ -153,6 +154,8 @@ impl Server {
             .arg(self.home.models())
             .arg("--config")
             .arg(memory::settings::folder(&self.home))
+            .arg("--log-file")
+            .arg(self.log())
             .env_clear()
             .envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_inherited)))
             .env("AGENT_MEMORY_HOME", self.home.root())
