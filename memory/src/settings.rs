@@ -27,6 +27,7 @@ pub struct Settings {
     pub backup: Backup,
     pub server: Server,
     pub database: Database,
+    pub logs: Logs,
 }
 
 /// How long what is kept, and how much.
@@ -120,6 +121,27 @@ pub const EVENT_CONNECTIONS: u32 = 4;
 /// Fewer would have searches wait for the worker.
 const FEWEST_CONNECTIONS: u32 = 3;
 
+/// How the server logs, where it logs into files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Logs {
+    /// A file that is longer becomes an older one.
+    pub max_bytes: ByteSize,
+    /// So many older ones stay.
+    pub files: usize,
+    pub format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// One line an event, for people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
 /// The limits of one project. 0 is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -204,6 +226,12 @@ impl Default for Recall {
 impl Default for Lessons {
     fn default() -> Self {
         Self { gate: true }
+    }
+}
+
+impl Default for Logs {
+    fn default() -> Self {
+        Self { max_bytes: ByteSize(10_000_000), files: 3, format: LogFormat::Text }
     }
 }
 
@@ -326,7 +354,10 @@ mod tests {
                 "tls_key",
                 "hosts",
                 "connections",
-                "statement_timeout_seconds"
+                "statement_timeout_seconds",
+                "max_bytes",
+                "files",
+                "format"
             ]
             .iter()
             .all(|key| shown.contains(key))

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use clap::Parser;
 use memory::home::Home;
 use memory::project::{ProjectPolicy, WorktreePolicy};
-use memory::settings::Settings;
+use memory::settings::{Logs, Settings};
 
 use crate::network::{Network, NetworkError};
 use crate::unasked::{Switch, Switches};
@@ -26,7 +26,7 @@ pub struct Arguments {
     #[arg(long, env = "AGENT_MEMORY_POOLED_DATABASE_URL_FILE")]
     pub pooled_database_url_file: Option<PathBuf>,
     /// The address is reached only through a port that is published on loopback, as a container's is: it may be any
-    #[arg(long)]
+    #[arg(long, env = "AGENT_MEMORY_BEHIND_LOOPBACK")]
     pub behind_loopback: bool,
     /// A second address, for other machines, with TLS; without it what settings.toml says
     #[arg(long, env = "AGENT_MEMORY_BIND")]
@@ -67,6 +67,9 @@ pub struct Arguments {
     /// Whether an agent is told what may help with a prompt; without it what settings.toml says
     #[arg(long, env = "AGENT_MEMORY_PROMPT_HITS")]
     pub prompt_hits: Option<Switch>,
+    /// File to log to, which is put aside when it has grown long (`[logs]` in settings.toml), or `-` for stdout; without it stderr
+    #[arg(long, env = "AGENT_MEMORY_LOG_FILE")]
+    pub log_file: Option<PathBuf>,
     /// Apply the migrations and exit
     #[arg(long)]
     pub migrate: bool,
@@ -108,6 +111,12 @@ impl Arguments {
             return Err(NetworkError::OpenListen(address).into());
         }
         Ok(address)
+    }
+
+    /// How to log, which must be known before anything can go wrong: what cannot be read is said by [`Self::resolve`].
+    pub fn logs(&self) -> Logs {
+        let folder = self.config.clone().or_else(|| Home::locate().ok().map(|home| home.config()));
+        folder.and_then(|folder| Settings::read(&folder).ok()).map(|settings| settings.logs).unwrap_or_default()
     }
 
     /// Reads what the flags name and the home holds.

@@ -11,6 +11,7 @@ mod database;
 mod error;
 mod exclusion;
 mod lessons;
+mod logging;
 mod metrics;
 mod network;
 mod observations;
@@ -42,6 +43,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use config::{Arguments, Config};
+pub use logging::log_to;
 pub use network::{Network, NetworkError};
 pub use observe::check_health;
 pub use unasked::{Switch, Switches};
@@ -180,6 +182,7 @@ async fn work(
         storage.watch_until(&db, folders, shutdown),
         retention::apply_daily_until(&direct, folders, shutdown),
         schedule::back_up_daily_until(home, shutdown),
+        logging::keep_short_until(home, folders, shutdown),
         upkeep::keep_until(&db, &embedder, shutdown),
         warm(&embedder),
     );

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser as _;
-use server::{Arguments, NetworkError, check_health, serve};
+use memory::settings::Logs;
+use server::{Arguments, NetworkError, check_health, log_to, serve};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tracing_subscriber::EnvFilter;
 
 /// What is in hand when the stop comes gets this long.
 const STOP_DEADLINE: Duration = Duration::from_secs(10);
@@ -16,16 +16,12 @@ const STOP_DEADLINE: Duration = Duration::from_secs(10);
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_ansi(false)
-        .with_env_filter(
-            EnvFilter::builder()
-                .with_env_var("AGENT_MEMORY_LOG")
-                .try_from_env()
-                .unwrap_or_else(|_| EnvFilter::new("info,sqlx::postgres::notice=warn")),
-        )
-        .init();
+    let logging = log_to(arguments.log_file.as_deref(), &arguments.logs());
+    if let Err(error) = &logging {
+        // Better a log in another place than no server; whoever reads stderr is told.
+        drop(log_to(None, &Logs::default()));
+        tracing::error!(error = format!("{error:#}"), "logging to stderr instead");
+    }
     match run(arguments).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -124,6 +124,11 @@ pub fn open_log(path: &Path) -> Result<File> {
         older.push(".1");
         fs::rename(path, &older).with_context(|| format!("cannot put `{}` aside", path.display()))?;
     }
+    open_for_appending(path)
+}
+
+/// Opens a log for appending, however long it is.
+pub fn open_for_appending(path: &Path) -> Result<File> {
     options(Mode::Private)
         .append(true)
         .create(true)

@@ -138,7 +138,8 @@ impl Server {
     }
 
     fn spawn(&self, address: SocketAddr) -> Result<Child> {
-        let log = files::open_log(&self.log())?;
+        // The server puts it aside itself. What is said before it can log, or without being able to, lands here too.
+        let log = files::open_for_appending(&self.log())?;
         let mut command = Command::new(&self.program);
         command
             .arg("--listen")
@@ -157,6 +158,8 @@ impl Server {
             .envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_inherited)))
             .env("AGENT_MEMORY_HOME", self.home.root())
             .env("AGENT_MEMORY_DISABLE", "1")
+            // Not by a flag: an older server, to which `up` may have to go back, would not understand it.
+            .env("AGENT_MEMORY_LOG_FILE", self.log())
             .envs(FRUGAL_ALLOCATOR)
             .current_dir(self.home.root())
             .stdin(Stdio::null())

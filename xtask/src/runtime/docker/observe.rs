@@ -10,6 +10,7 @@ use super::health::{Progress, progress};
 use super::project;
 use super::teardown::{Member, members};
 use crate::cli::Service;
+use crate::commands::readable;
 use crate::output::{Printer, hinted};
 use crate::runtime::{LogRequest, ServiceState, ServiceStatus};
 
@@ -64,7 +65,7 @@ pub(crate) async fn logs(engine: &Engine, home: &Home, printer: &Printer, reques
     let mut lines = stream::select_all(streams);
     while let Some((label, piece)) = lines.next().await {
         let text = piece.doing("read the logs")?.to_string();
-        printer.data(format_args!("{label}{}", text.trim_end()));
+        printer.data(format_args!("{label}{}", readable(text.trim_end())));
     }
     Ok(())
 }

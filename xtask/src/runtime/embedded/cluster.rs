@@ -78,7 +78,8 @@ impl Cluster {
     pub(super) async fn start(&self, port: u16, password: &str) -> Result<()> {
         files::write_private_if_changed(&self.configuration(), &configuration(port, self.durability))?;
         self.program.account().own(&self.configuration())?;
-        let log = files::open_log(&self.log)?;
+        // The server keeps it short.
+        let log = files::open_for_appending(&self.log)?;
         // Without --log the server writes to what it inherits: a file that its account need not be able to open.
         let mut command = self.control("start");
         command.stdout(log.try_clone().context("cannot share the log")?).stderr(log);
@@ -208,7 +209,10 @@ fn configuration(port: u16, durability: Durability) -> String {
          unix_socket_directories = ''\n\
          cluster_name = 'agent-memory'\n\
          shared_buffers = '128MB'\n\
-         log_line_prefix = '%m [%p] '\n"
+         log_line_prefix = '%m [%p] '\n\
+         # Without details, which quote what is stored, and without the statement that failed.\n\
+         log_error_verbosity = 'terse'\n\
+         log_min_error_statement = 'panic'\n"
     );
     if durability == Durability::ThrowAway {
         // Many tests at once, each with a server's pool and others beside it.
@@ -244,6 +248,7 @@ mod tests {
         let text = configuration(5433, Durability::Durable);
         assert!(text.contains("listen_addresses = '127.0.0.1'\n"));
         assert!(text.contains("unix_socket_directories = ''\n"));
+        assert!(text.contains("\nlog_error_verbosity = 'terse'\nlog_min_error_statement = 'panic'\n"), "{text}");
         assert!(!text.contains("fsync"), "durable servers keep Postgres' own defaults");
     }
 
