@@ -25,9 +25,11 @@ pub async fn fill(pool: &PgPool, size: Size) -> Result<()> {
     let Size { calls, vectors } = size;
     let statements = [
         TEXT.to_owned(),
+        "insert into mem_people (name) values ('ada'), ('bob')".to_owned(),
         "insert into mem_projects (identity_key, name, root, remote_url)
          select 'remote:h/p' || n, 'p' || n, '/home/dev/p' || n, null from generate_series(1, 20) n".to_owned(),
         "update mem_projects set merged_into = 1 where id = 20".to_owned(),
+        "update mem_projects set person_id = 1 + id % 2, is_shared = id = 3 where id in (3, 4)".to_owned(),
         "insert into mem_project_aliases (identity_key, project_id, is_chosen, repository_inode, repository_created_at_us)
          select 'folder:/old/p' || id, id, id % 2 = 0, id, id * 1000 from mem_projects".to_owned(),
         "insert into mem_project_merges (from_project_id, into_project_id, session_ids, observation_ids, lesson_ids, alias_keys, follower_ids)
@@ -64,13 +66,16 @@ pub async fn fill(pool: &PgPool, size: Size) -> Result<()> {
         "insert into mem_lesson_events (lesson_id, session_id, outcome, occurred_at, fired_id)
          select lesson_id, session_id, 'obeyed', now(), id from mem_lesson_events".to_owned(),
         "delete from mem_tool_calls where id % 1000 = 0".to_owned(),
+        "update mem_sessions set person_id = 1 where id % 19 = 2".to_owned(),
+        "update mem_observations set person_id = 2 where id % 19 = 3".to_owned(),
+        "update mem_lessons set project_id = null, person_id = 1 where id = 5".to_owned(),
         "insert into mem_forgotten (session_id, kind, key, digest)
          select 1 + n % 10, 'call', 'use-' || n * 1000, mem_digest(n::text) from generate_series(1, 20) n".to_owned(),
         "insert into mem_injections (session_id, occasion, content_hash, document_kind, document_id)
          select id, 'brief', sha256(id::text::bytea), 'note', id from mem_sessions".to_owned(),
         "insert into mem_injection_counts values ('brief', 'spoke', 3)".to_owned(),
         "insert into mem_audit_log (actor, action, details) values ('operator', 'retention', '{\"rows\": [1, {\"a\": null}]}')".to_owned(),
-        "insert into mem_api_tokens (name, token_hash, scopes) values ('t', '\\x00ff', '{ingest,recall}')".to_owned(),
+        "insert into mem_api_tokens (name, token_hash, scopes, person_id) values ('t', '\\x00ff', '{ingest,recall}', 1)".to_owned(),
         "insert into mem_observation_queue (kind, payload) values ('embed_document', '{\"document\": \"call-1\"}')".to_owned(),
         "insert into mem_embedding_models (name, dimensions) values ('mini@1', 384)".to_owned(),
         format!("insert into mem_search_index (document_kind, document_id, project_id, session_id, occurred_at, lexemes, length, analysis,
