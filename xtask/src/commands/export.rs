@@ -2,22 +2,16 @@
 
 use anyhow::{Context, Result};
 use memory::home::Home;
-use memory::store::Db;
-use memory::store::audit::{self, Act};
 use serde_json::json;
 
 use crate::cli::ExportArgs;
-use crate::output::{HintExt, Printer, human_bytes};
+use crate::output::{Printer, human_bytes};
 use crate::{journal, leaving};
 
 pub(super) async fn run(arguments: &ExportArgs, home: &Home, printer: &Printer) -> Result<()> {
     let db = journal::open(home).await?;
     let step = printer.step("Exporting");
-    // First, so that the export holds it too.
-    let exported = match note(&db).await {
-        Ok(()) => leaving::export(&db, &arguments.path, &step).await,
-        Err(error) => Err(error),
-    };
+    let exported = leaving::export(&db, &arguments.path, &step).await;
     db.close().await;
     let exported = exported?;
     step.done(format!(
@@ -35,10 +29,4 @@ pub(super) async fn run(arguments: &ExportArgs, home: &Home, printer: &Printer) 
         printer.data(exported.path.display());
     }
     Ok(())
-}
-
-/// Everything leaves: the log says so.
-async fn note(db: &Db) -> Result<()> {
-    let act = Act { actor: "operator", action: "exported", subject: None, details: json!({}) };
-    audit::note(db, act).await.context("cannot note the export").hint("run `cargo xtask doctor`")
 }

@@ -7,13 +7,14 @@ use std::pin::pin;
 
 use anyhow::{Context, Result, anyhow};
 use futures_util::TryStreamExt;
+use memory::store::audit::{self, Act};
 use memory::store::leaving::TableShape;
 use memory::store::{Db, Snapshot};
 use sha2::{Digest, Sha256};
 
 use super::manifest::Manifest;
 use crate::files;
-use crate::output::{Step, hinted};
+use crate::output::{HintExt, Step, hinted};
 
 /// What was written.
 #[derive(Debug)]
@@ -31,6 +32,9 @@ pub async fn export(db: &Db, path: &Path, step: &Step) -> Result<Exported> {
     check_is_free(&path, kind)?;
     let unfinished = unfinished_beside(&path)?;
     files::remove(&unfinished)?;
+    // First, so that the export holds it too: everything leaves, and the log says so.
+    let act = Act { actor: "operator", action: "exported", subject: None, details: serde_json::json!({}) };
+    audit::note(db, act).await.context("cannot note the export").hint("run `cargo xtask doctor`")?;
     let written = write(db, &unfinished, kind, step).await;
     let put = written.and_then(|exported| {
         if kind == Kind::Folder && path.is_dir() {

@@ -6,6 +6,7 @@ pub mod docker;
 pub mod embedded;
 pub mod external;
 pub mod lock;
+mod log_line;
 pub mod moved_home;
 pub mod postgres_url;
 pub mod process;
@@ -24,6 +25,7 @@ use memory::home::Home;
 use serde::{Deserialize, Serialize};
 
 use embedded::InstalledPostgres;
+pub(crate) use log_line::readable;
 use server::{Server, Started};
 
 use crate::cli::Service;

@@ -10,9 +10,8 @@ use super::health::{Progress, progress};
 use super::project;
 use super::teardown::{Member, members};
 use crate::cli::Service;
-use crate::commands::readable;
 use crate::output::{Printer, hinted};
-use crate::runtime::{LogRequest, ServiceState, ServiceStatus};
+use crate::runtime::{LogRequest, ServiceState, ServiceStatus, readable};
 
 /// Both services, also where there is no container.
 pub(crate) async fn state(engine: &Engine, home: &Home) -> Result<Vec<ServiceState>> {
