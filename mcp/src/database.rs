@@ -75,7 +75,7 @@ impl Installation {
         }
         // A file that cannot be understood is the server's to complain of.
         let limits = Settings::read(&settings::folder(home)).unwrap_or_default().database;
-        let db = store::connect_lazily(&url, way, &limits)?;
+        let db = store::connect_lazily(&url, way, limits)?;
         *opened = Some(Opened { url, db: db.clone() });
         Ok(db)
     }

@@ -28,14 +28,14 @@ impl Pools {
         let events = settings::Database { connections: EVENT_CONNECTIONS, ..limits };
         let Some(pooled) = &config.pooled_database_url else {
             let open = |limits| connect_lazily(&config.database_url, Way::Direct, limits);
-            let db = open(&limits).context("reading the database URL")?;
-            let journal = open(&events).context("reading the database URL")?;
+            let db = open(limits).context("reading the database URL")?;
+            let journal = open(events).context("reading the database URL")?;
             return Ok(Self { direct: db.clone(), db, journal });
         };
         let open = |limits| connect_lazily(pooled, Way::Pooled, limits).context("reading the pooled database URL");
         // One hears notices, two are retention's, and the rest of them is never opened.
-        let direct = connect_lazily(&config.database_url, Way::Direct, &events).context("reading the database URL")?;
-        Ok(Self { db: open(&limits)?, journal: open(&events)?, direct })
+        let direct = connect_lazily(&config.database_url, Way::Direct, events).context("reading the database URL")?;
+        Ok(Self { db: open(limits)?, journal: open(events)?, direct })
     }
 }
 

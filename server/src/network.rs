@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 /// How often a door that stays shut is tried again.
 const TRIED_EVERY: Duration = Duration::from_secs(5);
 /// How often the files are read anew: certificates are renewed.
-const RENEWED_EVERY: Duration = Duration::from_secs(60 * 60);
+const RENEWED_EVERY: Duration = Duration::from_hours(1);
 /// What is in hand when the stop comes gets this long.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 

@@ -65,12 +65,12 @@ impl Prometheus {
     /// Starts one with the configuration of the containers, but for where the server and its token are, and how often it asks.
     pub async fn of(stack: &Stack) -> Result<Self> {
         let compose = settings::checkout().join("compose/prometheus");
-        let token = stack.home().token_file();
+        let token = stack.home().hook_token_file();
         let given = std::fs::read_to_string(compose.join("prometheus.yml")).context("reading its configuration")?;
         let mut configuration = given.replace(": 15s", ": 1s");
         for (ours, theirs) in [
             ("127.0.0.1:3377", stack.address().to_string()),
-            ("/run/secrets/token", token.display().to_string()),
+            ("/run/secrets/hook-token", token.display().to_string()),
             ("alerts.yml", compose.join("alerts.yml").display().to_string()),
         ] {
             ensure!(configuration.contains(ours), "prometheus.yml does not name `{ours}`");

@@ -20,7 +20,7 @@ const POOLER: &str = "agent-memory-pgbouncer:trixie";
 const NAME: &str = "agent_memory";
 const PASSWORD: &str = "secret";
 /// A replica copies the primary, and a machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A promotion, once the replica knows that the primary is gone, is a matter of a second.
 const PROMOTION: &str = "select pg_promote(true, 30)";

@@ -11,7 +11,7 @@ async fn serve() -> (String, CancellationToken) {
     let db = memory::store::connect_lazily(
         "postgres://nobody:nothing@127.0.0.1:1/nowhere",
         memory::store::Way::Direct,
-        &memory::settings::Database::default(),
+        memory::settings::Database::default(),
     )
     .unwrap();
     let tools = Tools::new(db, Embedder::over("no-models".into()));

@@ -132,7 +132,7 @@ async fn takes_a_pool_and_a_model_of_its_owner() {
     let db = memory::store::connect_lazily(
         "postgres://nobody:nothing@127.0.0.1:1/nowhere",
         memory::store::Way::Direct,
-        &memory::settings::Database::default(),
+        memory::settings::Database::default(),
     )
     .unwrap();
     let client = client_of(Tools::new(db, Embedder::over(folder.path().to_owned()))).await;

@@ -83,13 +83,13 @@ impl ConnectError {
 
 /// Opens a pool and makes sure that Postgres answers.
 pub async fn connect(url: &str) -> Result<Db, ConnectError> {
-    answering(connect_lazily(url, Way::Direct, &settings::Database::default())?).await
+    answering(connect_lazily(url, Way::Direct, settings::Database::default())?).await
 }
 
 /// The same for another database of that server.
 pub async fn connect_to(url: &str, database: &str) -> Result<Db, ConnectError> {
     let options = PgConnectOptions::from_str(url).map_err(ConnectError::Url)?;
-    answering(pool(options.database(database), Way::Direct, &settings::Database::default())).await
+    answering(pool(options.database(database), Way::Direct, settings::Database::default())).await
 }
 
 async fn answering(db: Db) -> Result<Db, ConnectError> {
@@ -104,11 +104,11 @@ async fn answering(db: Db) -> Result<Db, ConnectError> {
 }
 
 /// A pool that opens its first connection when it is first used: for programs that must answer before the database does.
-pub fn connect_lazily(url: &str, way: Way, limits: &settings::Database) -> Result<Db, ConnectError> {
+pub fn connect_lazily(url: &str, way: Way, limits: settings::Database) -> Result<Db, ConnectError> {
     Ok(pool(PgConnectOptions::from_str(url).map_err(ConnectError::Url)?, way, limits))
 }
 
-fn pool(options: PgConnectOptions, way: Way, limits: &settings::Database) -> Db {
+fn pool(options: PgConnectOptions, way: Way, limits: settings::Database) -> Db {
     // Poolers know no `extra_float_digits`, and no number of ours is sent as text.
     let options = options.application_name(pooler::application_name(way)).extra_float_digits(None);
     let pool = PgPoolOptions::new().max_connections(limits.connections).acquire_timeout(ACQUIRE_DEADLINE);

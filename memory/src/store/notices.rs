@@ -86,7 +86,9 @@ impl Notices {
     }
 
     fn tell_everything(&self) {
-        [JOBS, LESSONS].into_iter().for_each(|channel| self.tell(channel, ""));
+        for channel in [JOBS, LESSONS] {
+            self.tell(channel, "");
+        }
     }
 
     fn tell(&self, channel: &str, about: &str) {

@@ -66,6 +66,7 @@ impl Named {
             id: LessonId(id as i64),
             project: None,
             project_name: None,
+            person: None,
             title: self.name.clone(),
             rule: self.name.clone(),
             why: None,

@@ -133,7 +133,7 @@ async fn dashboard_alerts_and_documentation_speak_of_what_there_is() -> Result<(
     }
     let documentation = std::fs::read_to_string(settings::checkout().join("docs/metrics.md"))?;
     let documented: BTreeSet<_> =
-        documentation.lines().filter(|line| line.starts_with("| `")).flat_map(|line| names_in(line)).collect();
+        documentation.lines().filter(|line| line.starts_with("| `")).flat_map(names_in).collect();
     assert_eq!(documented, told, "docs/metrics.md has a row for each");
     Ok(())
 }

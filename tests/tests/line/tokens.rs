@@ -28,8 +28,8 @@ async fn a_token_lives_from_its_making_to_its_revocation() -> Result<()> {
     assert_eq!(search(&stack, token).await?, StatusCode::UNAUTHORIZED, "from that moment on");
     let again = operator::refused(home, &["token", "revoke", "ada-laptop"]).await?;
     assert!(again.contains("there is no token `ada-laptop` that is in use"), "{again}");
-    let taken = operator::refused(home, &["token", "create", "ada-laptop", "--scope", "recall"]).await?;
-    assert!(taken.contains("called `ada-laptop` already"), "{taken}");
+    let refused = operator::refused(home, &["token", "create", "ada-laptop", "--scope", "recall"]).await?;
+    assert!(refused.contains("called `ada-laptop` already"), "{refused}");
 
     let log = operator::must(home, &["token", "log"]).await?;
     let created = log.lines().next().context("an entry")?;

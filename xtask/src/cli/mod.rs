@@ -135,6 +135,7 @@ pub enum Command {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct UpArgs {
     /// Where database and server run
     #[arg(long, value_enum, default_value_t, conflicts_with = "database_url")]

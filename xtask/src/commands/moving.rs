@@ -1,5 +1,7 @@
 //! `move`: takes what is remembered to another runtime, after asking; with `--forget` removes what earlier moves have kept.
 
+use std::fmt::Write as _;
+
 use anyhow::{Context, Result};
 use memory::home::Home;
 use serde_json::json;
@@ -51,14 +53,16 @@ fn told(moved: &Moved, before: &Installation) -> String {
         to.runtime,
         human_duration(copied.took)
     );
-    text.push_str(&match before.runtime {
-        RuntimeKind::External => format!(". {from} is as it was; it is yours to drop"),
-        kind => format!(". The {kind} database is as it was and stopped; `cargo xtask move --forget` removes it"),
-    });
+    // Writing to a string does not fail.
+    let _ = match before.runtime {
+        RuntimeKind::External => write!(text, ". {from} is as it was; it is yours to drop"),
+        kind => write!(text, ". The {kind} database is as it was and stopped; `cargo xtask move --forget` removes it"),
+    };
     if let Some(kept) = &copied.kept {
-        text.push_str(&format!(
+        let _ = write!(
+            text,
             ". What an earlier move had left there is kept as {kept}; `cargo xtask restore --forget` drops it"
-        ));
+        );
     }
     text
 }

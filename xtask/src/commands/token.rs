@@ -38,7 +38,7 @@ async fn create(arguments: &CreateTokenArgs, db: &Db, printer: &Printer) -> Resu
     match person {
         Some(person) => printer.note(format_args!("Made `{name}`, which is {person}'s. It is not shown again:")),
         None => {
-            printer.note(format_args!("Made `{name}`, which is nobody's and sees everything. It is not shown again:"))
+            printer.note(format_args!("Made `{name}`, which is nobody's and sees everything. It is not shown again:"));
         }
     }
     printer.data(token);
@@ -63,7 +63,9 @@ async fn log(arguments: &TokenLogArgs, db: &Db, printer: &Printer) -> Result<()>
     if arguments.json {
         printer.data(serde_json::to_string_pretty(&entries).context("cannot write the log as JSON")?);
     } else {
-        entries.iter().for_each(|entry| printer.data(line(entry)));
+        for entry in &entries {
+            printer.data(line(entry));
+        }
     }
     Ok(())
 }

@@ -347,12 +347,12 @@ async fn build_and_download(
     let (building, download) = (pin!(build), pin!(download));
     // cargo shows its own progress, so the download is silent until cargo is done.
     match select(building, download).await {
-        Either::Left((built, download)) => {
-            let built = built?;
+        Either::Left((programs, download)) => {
+            let programs = programs?;
             let step = printer.step("Downloading the model and what runs it");
             let model = download.await?;
             step.skip();
-            Ok((built, model))
+            Ok((programs, model))
         }
         Either::Right((model, building)) => {
             let model = model?;

@@ -147,7 +147,7 @@ async fn pooler(home: &Home) -> Option<Finding> {
         (Err(error), _) => return Some(Finding::fail("pooler", error.to_string(), UP)),
     };
     let checked = async {
-        let pooled = store::connect_lazily(&pooled, Way::Pooled, &settings::Database::default())?;
+        let pooled = store::connect_lazily(&pooled, Way::Pooled, settings::Database::default())?;
         store::check_pooler(&pooled, &store::connect(&direct).await?).await
     };
     Some(match checked.await {
