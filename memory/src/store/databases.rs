@@ -165,6 +165,18 @@ impl Databases {
     }
 }
 
+/// Whether this Postgres keeps a mark of its own among the options of each column, as 17.12 does: a dump program that knows nothing of
+/// it writes it down, and a server that knows nothing of it does not take such a dump.
+pub async fn marks_columns(db: &Db) -> Result<bool, StoreError> {
+    let marks = sqlx::query_scalar!(
+        r#"select exists (
+               select from pg_attribute cross join lateral unnest(attoptions) as option
+               where attrelid = 'mem_projects'::regclass and starts_with(option, 'pg_attver=')
+           ) as "marks!""#,
+    );
+    Ok(marks.fetch_one(db).await?)
+}
+
 /// Tables of a database that are not the journal's.
 pub async fn foreign_tables(db: &Db) -> Result<Vec<String>, StoreError> {
     let found = sqlx::query_scalar(

@@ -57,7 +57,7 @@ pub use connect::{
     ConnectError, Db, DbConnection, Way, connect, connect_lazily, connect_to, known_schema_version, migrate,
     schema_version,
 };
-pub use databases::{Databases, foreign_tables};
+pub use databases::{Databases, foreign_tables, marks_columns};
 pub use diagnosis::{AgentLinkage, ModelShare, agents, database_bytes, models};
 pub use digests::{DIGEST_SESSION, keep_digest, session_facts};
 pub(crate) use digests::{call_facts, enqueue_digest};

@@ -10,6 +10,7 @@ use super::archive;
 use super::journal::Target;
 use super::restore::{BEFORE, RESTORING, Scratch, check_nobody_else, check_space, stamp};
 use crate::output::{HintExt, hinted};
+use crate::runtime::RuntimeKind;
 use crate::runtime::external::told;
 use crate::runtime::tools::Dump;
 
@@ -32,6 +33,9 @@ struct Counted {
     tables: Vec<TableSum>,
 }
 
+const OVER_AN_EXPORT: &str = "go over an export: `cargo xtask export`, an installation of its own over there (`AGENT_MEMORY_HOME=<folder> \
+                              cargo xtask up`), and `cargo xtask import` in it";
+
 /// Fails where the journal cannot go there, before anything is stopped for it.
 pub async fn check_way(from: &Target<'_>, to: &mut Target<'_>) -> Result<()> {
     if from.server_version >= NEW_ARCHIVES && to.server_version < NEW_ARCHIVES {
@@ -40,26 +44,39 @@ pub async fn check_way(from: &Target<'_>, to: &mut Target<'_>) -> Result<()> {
             to.server_version / 10_000,
             from.server_version / 10_000
         );
-        let hint = "take a Postgres 17 or newer; or go over an export: `cargo xtask export`, an installation of its own on that Postgres \
-                    (`AGENT_MEMORY_HOME=<folder> cargo xtask up --database-url URL`), and `cargo xtask import` there";
-        return Err(hinted(error, hint));
+        return Err(hinted(error, format!("take a Postgres 17 or newer; or {OVER_AN_EXPORT}")));
     }
     check_nobody_else(to).await?;
     let db = from.journal().await?;
-    let bytes = async { Snapshot::take(&db).await?.bytes().await }.await;
+    let seen = async { anyhow::Ok((Snapshot::take(&db).await?.bytes().await?, store::marks_columns(&db).await?)) };
+    let seen = seen.await.context("cannot tell how large the journal is");
     db.close().await;
-    check_space(to, bytes.context("cannot tell how large the journal is")?.total)?;
+    let (bytes, marked) = seen?;
+    check_space(to, bytes.total)?;
     // Whether databases can be made there, and hold ours, is best known by making one.
     let scratch = Scratch::create(to, RESTORING).await?;
     let migrated = async {
         let db = store::connect_to(&to.url, scratch.name()).await.map_err(told)?;
-        let migrated = store::migrate(&db).await.map_err(told);
+        let migrated = async {
+            store::migrate(&db).await.map_err(told)?;
+            store::marks_columns(&db).await.context("cannot look at the other database")
+        };
+        let migrated = migrated.await;
         db.close().await;
         migrated
     }
     .await;
     scratch.drop(to).await?;
-    migrated
+    let understood = migrated?;
+    // Containers have the dump program of their own version, which leaves the marks out.
+    if marked && !understood && from.installation.runtime == RuntimeKind::External {
+        let error = anyhow!(
+            "the Postgres at {} marks its columns in a way that the other one does not know",
+            from.installation.database
+        );
+        return Err(hinted(error, OVER_AN_EXPORT));
+    }
+    Ok(())
 }
 
 /// How many rows are remembered in a database; none where it has no schema.
