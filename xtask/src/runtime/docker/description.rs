@@ -250,7 +250,10 @@ pub(crate) mod tests {
 
     #[test]
     fn refuses_a_secret_that_is_nowhere_described() {
-        check_refused(&COMPOSE_YAML.replace("secrets: [token, database-url]", "secrets: [tokens]"), "tokens");
+        check_refused(
+            &COMPOSE_YAML.replace("secrets: [token, hook-token, database-url]", "secrets: [tokens]"),
+            "tokens",
+        );
     }
 
     #[test]

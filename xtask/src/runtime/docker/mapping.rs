@@ -247,7 +247,14 @@ mod tests {
         let token = mounts.iter().find(|mount| mount.target.as_deref() == Some("/run/secrets/token")).unwrap();
         assert_eq!(token.source.as_deref(), Some("/h/run/secrets/token"));
         assert_eq!(token.read_only, Some(true));
-        let told = ["AGENT_MEMORY_DISABLE=1", "MALLOC_ARENA_MAX=2", "MALLOC_MMAP_THRESHOLD_=131072"];
+        let told = [
+            "AGENT_MEMORY_BEHIND_LOOPBACK=true",
+            "AGENT_MEMORY_DISABLE=1",
+            "AGENT_MEMORY_HOOK_TOKEN_FILE=/run/secrets/hook-token",
+            "AGENT_MEMORY_LOG_FILE=-",
+            "MALLOC_ARENA_MAX=2",
+            "MALLOC_MMAP_THRESHOLD_=131072",
+        ];
         assert_eq!(body.env.unwrap_or_default(), told);
         let database = container("database").env.unwrap();
         assert!(database.iter().all(|entry| !entry.starts_with("POSTGRES_PASSWORD=")), "{database:?}");
