@@ -35,7 +35,7 @@ pub fn check_home(home: &Home) -> Result<()> {
     // The spool and the lock may be there before the first `up`: a hook made the one, an interrupted `up` the other. Backups stay when
     // an installation goes.
     let foreign =
-        entries.find(|entry| !["spool", "run", "start-attempt", "backups"].iter().any(|own| entry.file_name() == *own));
+        entries.find(|entry| !["spool", "run", "start-attempt", "missed-deadlines", "backups"].iter().any(|own| entry.file_name() == *own));
     match foreign {
         Some(entry) if !is_installation => Err(hinted(
             anyhow!(
@@ -116,6 +116,7 @@ pub fn ours(home: &Home, data: Data) -> Vec<PathBuf> {
         home.start_command_file(),
         home.schedule_file(),
         home.root().join("start-attempt"),
+        home.root().join("missed-deadlines"),
         home.bin(),
         home.logs(),
         home.downloads(),
