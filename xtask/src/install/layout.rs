@@ -34,8 +34,9 @@ pub fn check_home(home: &Home) -> Result<()> {
     let mut entries = std::fs::read_dir(home.root()).into_iter().flatten().filter_map(Result::ok);
     // The spool and the lock may be there before the first `up`: a hook made the one, an interrupted `up` the other. Backups stay when
     // an installation goes.
-    let foreign =
-        entries.find(|entry| !["spool", "run", "start-attempt", "missed-deadlines", "backups"].iter().any(|own| entry.file_name() == *own));
+    let foreign = entries.find(|entry| {
+        !["spool", "run", "start-attempt", "missed-deadlines", "backups"].iter().any(|own| entry.file_name() == *own)
+    });
     match foreign {
         Some(entry) if !is_installation => Err(hinted(
             anyhow!(
