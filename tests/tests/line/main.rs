@@ -23,6 +23,7 @@ mod hook_to_journal;
 mod lesson_conflicts;
 mod lessons;
 mod live_and_backfill;
+mod logs;
 mod mcp;
 mod metrics;
 mod migrations;
