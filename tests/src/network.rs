@@ -9,7 +9,8 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use ureq::Agent;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
-use crate::stack::free_port_of;
+use crate::stack::{Stack, free_port_of};
+use crate::wait;
 
 /// A name that the certificates here are made for too.
 pub const NAME: &str = "memory.example";
@@ -71,6 +72,14 @@ fn client_that_trusts(pem: &str) -> Result<Agent> {
     // A body may stand with any method, as servers must expect.
     let config = Agent::config_builder().tls_config(tls).http_status_as_error(false).allow_non_standard_methods(true);
     Ok(config.proxy(None).build().into())
+}
+
+/// Waits until the server lets other machines in.
+pub async fn is_open(stack: &Stack) -> Result<()> {
+    wait::until("the door to other machines", async || {
+        Ok((stack.health().await?["network"]["state"] == "open").then_some(()))
+    })
+    .await
 }
 
 /// The address by which other machines would reach this one. Nothing is sent.

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 use sqlx::PgConnection;
 
+use super::audit::{self, Act};
 use super::{Db, ProjectError, StoreError, project_names};
 use crate::access::Who;
 use crate::ids::ProjectId;
@@ -253,13 +254,6 @@ pub(super) async fn audit(
     subject: &str,
     details: &serde_json::Value,
 ) -> Result<(), StoreError> {
-    sqlx::query!(
-        "insert into mem_audit_log (actor, action, subject, details) values ('operator', $1, $2, $3)",
-        action,
-        subject,
-        details,
-    )
-    .execute(connection)
-    .await?;
-    Ok(())
+    let details = details.clone();
+    audit::note(connection, Act { actor: "operator", action, subject: Some(subject), details }).await
 }

@@ -7,9 +7,8 @@ use memory::access::Scope;
 use memory::store::tokens::{self, NewToken};
 use reqwest::Method;
 use serde_json::{Value, json};
-use tests::network::{Call, Outside};
+use tests::network::{self, Call, Outside};
 use tests::stack::Stack;
-use tests::wait;
 
 /// A route, a request for it, and what becomes of that when it is let in.
 struct Entry {
@@ -140,7 +139,7 @@ async fn lets_in_by_token_origin_and_peer_what_the_table_says() -> Result<()> {
     open(&mut stack, &outside);
     stack.start_server().await?;
     let tokens = Tokens::made(&stack).await?;
-    is_open(&stack).await?;
+    network::is_open(&stack).await?;
     let before = stack.journal().row_count().await?;
     let mut looked_at = 0;
     for entry in &ROUTES {
@@ -269,13 +268,6 @@ fn open(stack: &mut Stack, outside: &Outside) {
     stack.set("AGENT_MEMORY_BIND", &outside.address.to_string());
     stack.set("AGENT_MEMORY_TLS_CERTIFICATE", &outside.certificate.display().to_string());
     stack.set("AGENT_MEMORY_TLS_KEY", &outside.key.display().to_string());
-}
-
-async fn is_open(stack: &Stack) -> Result<()> {
-    wait::until("the door to other machines", async || {
-        Ok((stack.health().await?["network"]["state"] == "open").then_some(()))
-    })
-    .await
 }
 
 async fn document(stack: &Stack) -> Result<Value> {

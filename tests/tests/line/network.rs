@@ -5,7 +5,7 @@ use std::process::Stdio;
 use anyhow::{Context, Result, bail};
 use memory::access::Scope;
 use memory::store::tokens::{self, NewToken};
-use tests::network::{Call, NAME, Outside};
+use tests::network::{self, Call, NAME, Outside};
 use tests::stack::Stack;
 use tests::{operator, programs, wait};
 use tokio::net::TcpStream;
@@ -26,7 +26,7 @@ async fn stays_shut_until_there_is_a_token_for_those_who_come() -> Result<()> {
     assert!(TcpStream::connect(outside.address).await.is_err(), "nothing listens there");
 
     let token = token(&stack, &[Scope::Recall]).await?;
-    is_open(&stack).await?;
+    network::is_open(&stack).await?;
     let health = Call { method: "GET", path: "/api/health", token: None, headers: &[], body: "" };
     assert_eq!(outside.send(health).await?.0, 200);
     let list = Call { path: "/api/lessons", token: Some(&token), ..health };
@@ -45,7 +45,7 @@ async fn is_reached_by_its_names_alone_and_by_tls_alone() -> Result<()> {
     set(&stack, &outside)?;
     stack.start_server().await?;
     let token = token(&stack, &[Scope::Recall]).await?;
-    is_open(&stack).await?;
+    network::is_open(&stack).await?;
     for (host, expected) in [(NAME, 200), ("memory.example:8443", 200), ("evil.example", 403), ("example", 403)] {
         let headers = [("host", host)];
         let call = Call { method: "GET", path: "/api/lessons", token: Some(&token), headers: &headers, body: "" };
@@ -97,13 +97,6 @@ fn set(stack: &Stack, outside: &Outside) -> Result<()> {
 async fn token(stack: &Stack, scopes: &[Scope]) -> Result<String> {
     let new = NewToken { name: "outside", scopes, person: None };
     Ok(tokens::create(stack.database().pool(), new, "test").await?)
-}
-
-async fn is_open(stack: &Stack) -> Result<()> {
-    wait::until("the door to other machines", async || {
-        Ok((stack.health().await?["network"]["state"] == "open").then_some(()))
-    })
-    .await
 }
 
 /// What a server says that must not start.
